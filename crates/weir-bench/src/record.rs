@@ -293,7 +293,7 @@ fn enter_throughput(
     let lost = counts.lost;
     result.evidence.loss = Some(LossBreakdown::explain(
         lost,
-        sent.iter().map(|one| one.engine.refused).sum(),
+        sent.iter().map(|one| one.engine.refused + one.engine.left_out).sum(),
         received.iter().filter_map(|one| one.kernel_drops).sum(),
         host_receive_errors,
     ));
@@ -506,7 +506,7 @@ mod tests {
         assert_eq!((figures.total_samples, figures.lost, figures.lost_percent), (2970, 30, 1.0));
         assert_eq!((figures.samples_per_datagram, figures.datagrams_per_send), (Some(1.0), Some(2.0)));
         assert_eq!((result.point.publishers, result.point.subscribers), (2, 3));
-        assert_eq!(result.evidence.loss, Some(LossBreakdown::explain(30, 0, 6, Some(7))));
+        assert_eq!(result.evidence.loss, Some(LossBreakdown::explain(30, 2 * LEFT_OUT, 6, Some(7))));
     }
 
     #[test]
@@ -515,7 +515,7 @@ mod tests {
         let figures = result.figures.throughput.unwrap();
         assert_eq!((figures.samples_per_s, figures.offered_samples_per_s), (495.0, 1000.0));
         assert_eq!(figures.datagrams_per_send, Some(2.0));
-        assert_eq!(result.evidence.loss, Some(LossBreakdown::explain(10, 0, 2, Some(7))));
+        assert_eq!(result.evidence.loss, Some(LossBreakdown::explain(10, LEFT_OUT, 2, Some(7))));
         assert_eq!(fault, None);
     }
 

@@ -128,9 +128,9 @@ impl<T: DdsType> DataWriter<T> {
         let entity = claim.entity;
         // A large sample keeps the length of its fragments. Readers on other hosts may come later and want it.
         let is_for_late = qos.reliability == Reliability::Reliable && qos.durability != Durability::Volatile;
-        let datagram_max = if is_for_late { driver.datagram_max() } else { u16::MAX };
+        let kept_datagram_max = if is_for_late { driver.datagram_max() } else { u16::MAX };
         let config = WriterConfig {
-            datagram_max,
+            kept_datagram_max,
             dscp: driver.dscp.dscp(qos.transport_priority),
             presentation: publisher.presentation_of_samples(),
             limits: driver.limits.as_ref().map(|table| table.limits().endpoint),

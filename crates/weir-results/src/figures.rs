@@ -117,7 +117,7 @@ pub struct ScheduleLag {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LossBreakdown {
-    /// Samples that the sender's own socket or queue refused.
+    /// Samples that the sender's engine left out, or its own socket or queue refused.
     pub sender: u64,
     /// Samples dropped because the receiver's socket buffer was full.
     pub receiver_socket: u64,

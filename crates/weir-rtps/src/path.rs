@@ -608,13 +608,13 @@ mod tests {
         let first = config::PATH_FIRST_FLIGHT_BYTES;
         assert_eq!(room(&mut state, Time(0)), Allowance::Flight(first));
         state.spend(Time(0), flow, first, Purpose::Repair);
-        let Allowance::At(later) = room(&mut state, Time(1)) else { panic!("it waits") };
+        let Allowance::Blocked { until: later } = room(&mut state, Time(1)) else { panic!("it waits") };
         assert_eq!(room(&mut state, later), Allowance::Flight(first));
         // What passes makes room for as much again, and new samples for more.
         state.spend(later, flow, first / 2, Purpose::Repair);
         state.spend(later, flow, first / 2, Purpose::New);
         let mark = state.mark(later);
-        assert!(matches!(room(&mut state, later), Allowance::At(_)));
+        assert!(matches!(room(&mut state, later), Allowance::Blocked { .. }));
         state.passed(later + Duration::from_millis(10), &mark);
         assert_eq!(room(&mut state, later + Duration::from_millis(10)), Allowance::Flight(first * 3 / 2));
     }

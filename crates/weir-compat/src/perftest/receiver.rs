@@ -248,14 +248,19 @@ impl Tally {
 
     /// The result of a run. The publishers' drops arrived with their final markers; without them a
     /// part of the losses stays unplaced.
-    pub(super) fn received(&self, end: End, kernel_drops: u64, receiver: DropCounters) -> Received {
+    pub(super) fn received(
+        &self,
+        end: End,
+        (kernel_drops, rejected): (u64, u64),
+        receiver: DropCounters,
+    ) -> Received {
         let farewells: Option<Vec<Farewell>> =
             self.streams.iter().map(|stream| stream.farewell.clone()).collect();
         let farewells = farewells.unwrap_or_default();
         let engine = EngineCounts {
             left_out: farewells.iter().map(|farewell| farewell.left_out).sum(),
             refused: farewells.iter().map(|farewell| farewell.refused).sum(),
-            rejected: 0,
+            rejected,
         };
         let drops: Vec<DropCounters> = farewells.into_iter().map(|farewell| farewell.drops).collect();
         let sender = DropCounters::together(&drops);

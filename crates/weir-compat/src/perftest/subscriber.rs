@@ -67,7 +67,8 @@ fn run<T: Owned>(
     let end = end?;
     drop(reading);
     let kernel_drops = node.participant.receive_drops().into();
-    Ok(subscriber.receiver.tally().received(end, kernel_drops, loss_watch.counters()))
+    let rejected = subscriber.reader.protocol_counters().samples_rejected;
+    Ok(subscriber.receiver.tally().received(end, (kernel_drops, rejected), loss_watch.counters()))
 }
 
 impl<T: Owned> Subscriber<'_, T> {

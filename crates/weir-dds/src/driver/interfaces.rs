@@ -139,10 +139,10 @@ impl Selected {
         able.map(|interface| interface.address).collect()
     }
 
-    /// Returns the size in bytes of the largest datagram that leaves by any of them unfragmented. What stays on the
-    /// host does not count.
+    /// Returns the size in bytes of the largest datagram that leaves by any of them unfragmented, idle ones included.
+    /// What stays on the host does not count.
     pub(super) fn datagram_max(&self) -> u16 {
-        let mtus = self.interfaces.iter().filter(|it| !it.is_loopback).map(|it| it.mtu);
+        let mtus = self.chosen().filter(|it| !it.is_loopback).map(|it| it.mtu);
         mtus.min().map_or(u16::MAX, datagram_max)
     }
 

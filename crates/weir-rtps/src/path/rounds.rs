@@ -237,8 +237,9 @@ impl Rounds {
             return Some(Allowance::Flight(most - in_flight));
         }
         let answer = self.round_trip().map_or(config::PATH_ANSWER_UNKNOWN, |ns| Duration::from_nanos(4 * ns));
-        if in_flight > 0 && now < began_at + answer {
-            return Some(Allowance::At(began_at + answer));
+        let until = began_at + answer;
+        if in_flight > 0 && now < until {
+            return Some(Allowance::Blocked { until });
         }
         self.again = (self.sent.all, now);
         Some(Allowance::Flight(most))

@@ -188,6 +188,7 @@ impl WriterCore {
         let Some(path) = proxy.path.clone() else { return allowed };
         let (is_reliable, copies) = (proxy.is_reliable, proxy.copies());
         let has_first = !proxy.requested.never_sent.is_empty();
+        let is_elsewhere = proxy.requested.never_sent.is_before_end(proxy.acknowledged.next());
         let (is_apart, is_late) = (proxy.is_apart(), proxy.is_late());
         self.pacing.spend(now, 0);
         if !is_reliable {
@@ -196,16 +197,17 @@ impl WriterCore {
             return allowed;
         }
         allowed.again.left = self.left_on(now, &path, Purpose::Repair, is_apart).div_ceil(copies);
+        // What was sent elsewhere before the last mark counts as sent again, since no mark will show when it passes.
+        if !is_apart && (has_first || is_elsewhere && !is_late) {
+            let elsewhere = path.lock().allow_sent_elsewhere(now);
+            let left =
+                elsewhere.map_or(u64::MAX, |allowance| self.left(allowance, is_apart).div_ceil(copies));
+            allowed.again.left = allowed.again.left.min(left);
+        }
         if has_first {
             // While little is known, what leaves together is marked in pieces.
             let piece = path.lock().mark_every_bytes().unwrap_or(u64::MAX);
             allowed.first.left = self.left_on(now, &path, Purpose::New, is_apart).min(piece).div_ceil(copies);
-            // What was sent elsewhere before the last mark, no mark will show.
-            let elsewhere = if is_apart { None } else { path.lock().allow_sent_elsewhere(now) };
-            if let Some(allowance) = elsewhere {
-                let left = self.left(allowance, is_apart).div_ceil(copies);
-                allowed.again.left = allowed.again.left.min(left);
-            }
             if is_late {
                 let (left, at) = self.history_allowed(now, index);
                 allowed.first.left = allowed.first.left.min(left);

@@ -76,6 +76,9 @@ pub struct WriterConfig {
     pub dscp: u8,
     /// The longest datagram that the sockets carry, in bytes: samples that need a longer one are sent in fragments.
     pub datagram_max: u16,
+    /// The longest datagram for samples, in bytes, whatever the paths of the readers carry: a large sample keeps the
+    /// length of its fragments, and readers elsewhere may come later and want it.
+    pub kept_datagram_max: u16,
     /// What the writer reserves memory for, and may hold at most; `None`: memory is allocated as needed.
     pub limits: Option<EndpointLimits>,
 }
@@ -109,6 +112,7 @@ impl WriterConfig {
             presentation: None,
             dscp: 0,
             datagram_max: u16::MAX,
+            kept_datagram_max: u16::MAX,
             limits: None,
             description: TypeDescription::Opaque,
         }

@@ -415,7 +415,7 @@ impl WriterCore {
 
 /// Returns the length of the longest datagram to readers whose paths carry this many bytes.
 pub(super) fn datagram_max(config: &WriterConfig, path_max: u16) -> usize {
-    let carried = usize::from(path_max.min(config.datagram_max));
+    let carried = usize::from(path_max.min(config.datagram_max).min(config.kept_datagram_max));
     config::SEGMENTED_MAX_BYTES.min(carried).saturating_sub(tag_bytes(config)).max(config::DATAGRAM_MIN_BYTES)
 }
 

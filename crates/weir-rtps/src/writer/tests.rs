@@ -286,6 +286,19 @@ fn keep_last_counts_per_instance() {
     assert_eq!(answer, ["DATA 2", "DATA 4", "INFO_DST", "GAP 1 to 2/0:", "GAP 3 to 4/0:", "HEARTBEAT 2..4"]);
 }
 
+/// The end of an instance leaves in one datagram. That IP cuts it is better than that it fails.
+#[test]
+fn what_is_kept_for_readers_elsewhere_has_short_fragments_and_keys_may_be_long() {
+    let config = WriterConfig { kept_datagram_max: 1472, ..config(Reliability::Reliable) };
+    let mut writer = WriterCore::new(config);
+    writer.match_reader(Time(0), reader(READER, true));
+    write(&mut writer, Time(0), &[0; 10_000]).unwrap();
+    let words = sent(&mut writer, Time(0));
+    assert_eq!(words.iter().filter(|word| word.starts_with("DATA_FRAG")).count(), 8, "{words:?}");
+    let change = Change { kind: ChangeKind::Disposed, key: Some([1; 16]), payload: &[0; 3000] };
+    writer.write_change(Time(0), None, change).unwrap();
+}
+
 #[test]
 fn large_samples_in_transit_are_kept_beside_the_last_ones() {
     let new = |max_samples| {

@@ -69,9 +69,9 @@ pub(in crate::perftest) fn subscribe(
     if end == End::Complete {
         run.say_farewell(&mut receiver)?;
     }
-    let kernel_drops = run.socket.kernel_drops().unwrap_or(0).into();
+    let kernel_drops = u64::from(run.socket.kernel_drops().unwrap_or(0));
     // After the farewell nothing more arrives from them, and the next run may use the same port.
-    Ok(Received { served: Vec::new(), ..run.tally.received(end, kernel_drops, loss_watch.counters()) })
+    Ok(Received { served: Vec::new(), ..run.tally.received(end, (kernel_drops, 0), loss_watch.counters()) })
 }
 
 struct Run<'a> {
