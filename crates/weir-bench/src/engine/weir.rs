@@ -258,12 +258,10 @@ impl Node {
 
     fn report_with_writer<T>(&self, writer: &DataWriter<T>) -> EndReport {
         let (sent, protocol) = (writer.send_counters(), writer.protocol_counters());
-        let readers = u64::from(self.case.ends.subscribers);
-        let left_out = protocol.samples_left_out * readers + protocol.samples_left_out_apart;
         EndReport {
             datagrams: Some(sent.datagrams),
             sends: Some(sent.system_calls),
-            engine: EngineCounts { left_out, refused: sent.refused, rejected: 0 },
+            engine: EngineCounts { left_out: protocol.samples_left_out, refused: sent.refused, rejected: 0 },
             ..self.report()
         }
     }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{BRIEF, Scene, has_no_links as is_refused};
+use crate::support::{BRIEF, PLACES, Scene, has_no_links as is_refused};
 
 #[test]
 fn the_link_drops_single_datagrams_of_a_segmented_send() {
@@ -47,21 +47,11 @@ fn losses_are_attributed_to_their_place() {
             let loss = &case["loss_attribution"];
             let count = |name: &str| loss[name].as_u64().unwrap();
             assert!(count("lost") > 0, "{case}");
-            let places = [
-                "sender_left_out",
-                "sender_refused",
-                "sender_queue",
-                "path",
-                "receiver_host",
-                "receiver_socket",
-                "receiver_rejected",
-                "unplaced",
-            ];
-            let sum: u64 = places.iter().map(|place| count(place)).sum();
+            let sum: u64 = PLACES.iter().map(|place| count(place)).sum();
             assert_eq!(sum, count("lost"), "{loss}");
             // A drop of a send of several samples may stand for more of them than on average.
             let is_exact = loss["samples_per_drop"].is_null();
-            let others = places.iter().filter(|other| is_exact || **other != "unplaced");
+            let others = PLACES.iter().filter(|other| is_exact || **other != "unplaced");
             assert!(others.map(|other| count(other)).all(|other| count(place) >= other), "{place}: {loss}");
             assert!(count(place) > 0, "{place}: {loss}");
             let line = format!("lost: {} 1000 B: {}", case["engine"].as_str().unwrap(), count("lost"));
@@ -71,6 +61,19 @@ fn losses_are_attributed_to_their_place() {
     check("veth,loss=10%", "path");
     // A fifth of the offered rate, and a queue of a third of a second.
     check("veth,rate=1600k,queue=66k", "sender_queue");
+}
+
+#[test]
+fn what_a_best_effort_writer_leaves_out_was_not_lost_on_the_path() {
+    if is_refused() {
+        return;
+    }
+    let words = "--engines weir --tests throughput --reliability best-effort --sizes 1000 --batch 0 --cpus none \
+                 --duration 300ms --warmup 0s --domain 130 --link tun,rate=20M,rtt=20ms --format json";
+    let finished = Scene::new().weir(&format!("bench --output results {words}"));
+    let document = finished.expect_code(0).json();
+    let loss = &document["cases"][0]["loss_attribution"];
+    assert!(loss["sender_left_out"].as_u64() > loss["path"].as_u64(), "{loss}");
 }
 
 /// The socket's buffer is shorter than the device's queue, so that a writer waits for a slow device.

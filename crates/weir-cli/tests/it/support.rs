@@ -144,6 +144,18 @@ impl Scene {
     }
 }
 
+/// The places of lost samples in `loss_attribution`.
+pub(crate) const PLACES: [&str; 8] = [
+    "sender_left_out",
+    "sender_refused",
+    "sender_queue",
+    "path",
+    "receiver_host",
+    "receiver_socket",
+    "receiver_rejected",
+    "unplaced",
+];
+
 /// With a mock engine, whose time is simulated, this takes milliseconds. Without a warm-up, so that on a machine that
 /// stops this process now and then, not everything can have arrived during it.
 pub(crate) const BRIEF: &str = "--duration 50ms --warmup 0s";

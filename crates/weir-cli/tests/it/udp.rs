@@ -8,7 +8,7 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::support::{Finished, Scene};
+use crate::support::{Finished, PLACES, Scene};
 
 /// Short, since other tests load the machine.
 const BRIEF: &str = "--output results --duration 100ms --warmup 20ms --cpus none";
@@ -95,10 +95,8 @@ fn a_run_on_this_host_has_round_trips_and_streams_of_every_mode() {
             let placed = ["sender", "receiver_socket", "in_between"]
                 .map(|place| case["loss"][place].as_u64().unwrap());
             assert_eq!(placed.iter().sum::<u64>(), lost, "{case}");
-            let places =
-                ["sender_refused", "sender_queue", "receiver_socket", "receiver_host", "path", "unplaced"];
             let loss = &case["loss_attribution"];
-            let placed: u64 = places.iter().map(|place| loss[place].as_u64().unwrap()).sum();
+            let placed: u64 = PLACES.iter().map(|place| loss[place].as_u64().unwrap()).sum();
             assert!(loss["lost"] == placed && placed >= lost, "{case}");
         }
         assert!(

@@ -130,7 +130,7 @@ impl Description {
 pub(super) struct Farewell {
     /// Samples that its system refused to send.
     pub(super) refused: u64,
-    /// Samples that its engine left out. An earlier version does not report them.
+    /// Samples that its engine left out, for each subscriber on average. An earlier version does not report them.
     #[serde(default)]
     pub(super) left_out: u64,
     /// Drops of its host meanwhile.

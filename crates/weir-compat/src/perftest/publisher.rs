@@ -293,9 +293,10 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         let payload = self.sample.payload_mut();
         settings.description().write(payload);
         payload.truncate(DESCRIPTION_BYTES);
+        let readers = u64::from(settings.num_subscribers.max(1));
         Farewell {
             refused: self.writer.send_counters().refused,
-            left_out: self.writer.protocol_counters().samples_left_out,
+            left_out: self.writer.protocol_counters().samples_left_out / readers,
             drops: self.watch.counters(),
         }
         .append_to(payload);

@@ -96,10 +96,11 @@ const COUNTS: &str = "instances batch_bytes size_bytes repeat publishers subscri
      publisher_switches_voluntary publisher_switches_involuntary publisher_max_rss_kib \
      subscriber_switches_voluntary subscriber_switches_involuntary subscriber_max_rss_kib publisher_samples \
      publisher_system_calls subscriber_samples subscriber_system_calls loss_placed loss_sender_refused \
-     loss_sender_queue loss_path loss_receiver_host loss_receiver_socket loss_unplaced loss_sender_left_out loss_receiver_rejected flows ip_version dscp \
-     reorder_extent_max longest_gap late corrupt foreign_datagrams gso_fallbacks path_sent_bytes path_lost_bytes \
-     path_repaired_bytes path_waits keep_last link_payload_bytes link_overrun_packets link_offered_packets \
-     link_offered_bytes link_delivered_packets link_delivered_bytes link_queue_full_packets link_lost_packets \
+     loss_sender_queue loss_path loss_receiver_host loss_receiver_socket loss_unplaced loss_sender_left_out \
+     loss_receiver_rejected flows ip_version dscp reorder_extent_max longest_gap late corrupt foreign_datagrams \
+     gso_fallbacks path_sent_bytes path_lost_bytes path_repaired_bytes path_waits keep_last link_payload_bytes \
+     link_overrun_packets link_offered_packets link_offered_bytes link_delivered_packets link_delivered_bytes \
+     link_queue_full_packets link_lost_packets \
      link_queue_max_bytes";
 
 pub(super) fn cell(value: Option<&Value>, kind: ExportType) -> Cell {

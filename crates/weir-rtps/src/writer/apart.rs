@@ -372,7 +372,7 @@ impl WriterCore {
         // Requests that left before the GAP arrives name it again.
         proxy.note_gap(now, sn, heartbeats);
         if proxy.is_apart() {
-            proxy.requested.never_sent.forget_before(end);
+            self.pass_over_apart(index, end);
         }
     }
 
@@ -430,13 +430,23 @@ impl WriterCore {
         let proxy = &mut self.proxies[index];
         proxy.requested.fed = Some((sn, fragment));
         if !proxy.is_awaiting() {
-            proxy.requested.never_sent.forget_before(sn);
+            self.pass_over_apart(index, sn);
+        }
+    }
+
+    /// Goes on with a sample to a reader that is apart. It is not sent those before it any more.
+    pub(super) fn pass_over_apart(&mut self, index: usize, sn: SequenceNumber) {
+        let proxy = &mut self.proxies[index];
+        let (first, _) = proxy.requested.never_sent.from();
+        proxy.requested.never_sent.forget_before(sn);
+        if !proxy.is_reliable {
+            self.counters.samples_left_out += (sn.0 - first.0).max(0).unsigned_abs();
         }
     }
 
     /// Returns from where on a reader that is apart is to be sent samples: a best-effort one is not sent those that
     /// would leave late.
-    fn skip_overdue_apart(&mut self, index: usize, fed: Position) -> Position {
+    fn skip_overdue_apart(&self, index: usize, fed: Position) -> Position {
         let proxy = &self.proxies[index];
         let first = if proxy.is_reliable { proxy.start.max(self.history.first()) } else { proxy.start };
         let mut from = fed.max((first, 0)).max(proxy.requested.never_sent.from());
@@ -447,8 +457,6 @@ impl WriterCore {
         let last = self.unsent.prev();
         let sent = self.history.charged_to(last);
         while from.0 < last && sent - self.history.charged_to(from.0.prev()) > most {
-            self.counters.samples_left_out_apart +=
-                u64::from(self.history.entry(from.0).is_some_and(|it| it.is_alive()));
             from.0 = from.0.next();
         }
         from

@@ -195,10 +195,12 @@ impl WriterCore {
         self.unsent = self.unsent.max(next);
     }
 
-    /// Counts samples that no reader is sent.
+    /// Counts samples that the readers that are not apart are not sent.
     pub(super) fn note_left_out(&mut self, samples: i64) {
+        let is_any_apart = self.taking.is_some();
+        let readers = self.proxies.iter().filter(|proxy| !is_any_apart || !proxy.is_apart()).count();
         self.pacing.receipts.not_whole += samples;
-        self.counters.samples_left_out += samples.unsigned_abs();
+        self.counters.samples_left_out += samples.unsigned_abs() * readers as u64;
     }
 
     /// Handles the answer of a best-effort reader.

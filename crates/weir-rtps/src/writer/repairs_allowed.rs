@@ -223,6 +223,7 @@ impl WriterCore {
         self.left(allowance, is_apart)
     }
 
+    /// Returns the bytes of an allowance. If it has none, the writer, or what is sent apart, wakes when it has some.
     fn left(&mut self, allowance: Allowance, is_apart: bool) -> u64 {
         let (at, is_blocked) = match allowance {
             Allowance::Unlimited => return u64::MAX,
@@ -265,6 +266,9 @@ impl WriterCore {
     ) {
         if !allowed.is_first {
             return;
+        }
+        if self.proxies[index].is_apart() {
+            self.pass_over_apart(index, sn);
         }
         let from = if fragments >= all { (sn.next(), 0) } else { (sn, fragments) };
         allowed.last = Some(if fragments >= all { (sn, 0) } else { (sn.prev(), fragments) });

@@ -155,12 +155,9 @@ pub struct WriterCounters {
     pub repairs_held_back: u64,
     /// Requests for repairs that were put off for a moment, because much was sent again before.
     pub repairs_paced: u64,
-    /// Samples that left for no reader although there were some: a best-effort writer left them out because the path
-    /// carries less than was written, later ones replaced them first (KEEP_LAST), or their lifespan ended.
+    /// Samples that a reader was never sent, once for each such reader: a best-effort one was not sent what its path
+    /// carries too late, or later samples replaced them first (KEEP_LAST), or their lifespan ended.
     pub samples_left_out: u64,
-    /// Times that one best-effort reader was not sent a sample, because the path to it carries less than the paths to
-    /// others.
-    pub samples_left_out_apart: u64,
     /// Content filters of readers that were announced and are not applied: in another language than SQL, malformed, not
     /// of the type, too long, or too many. These readers filter alone.
     pub content_filters_ignored: u64,

@@ -71,7 +71,7 @@ impl Rounds {
     /// Returns whether the longest pause of a round of `length_ns` may be no sign of a lower rate.
     fn may_excuse_pause(&self, length_ns: u64) -> bool {
         let (pause, before) = (&self.round.pause, &self.excused);
-        let is_rare = before.ns == 0 || pause.ended_at.nanos_since(before.ended_at) >= EVERY * pause.ns;
+        let is_rare = before.ns == 0 || pause.ended_at.nanos_since(before.ended_at) >= PAUSE_EVERY * pause.ns;
         // A rate that nothing has confirmed yet may be wrong.
         let is_proven =
             || self.rate.as_ref().is_some_and(|it| self.last_rate >= it.bottleneck * PROVEN_SHARE);
@@ -82,6 +82,6 @@ impl Rounds {
 }
 
 /// Between two pauses that do not count is so many times as much.
-const EVERY: u64 = 4;
+const PAUSE_EVERY: u64 = 4;
 /// A rate is proven if this share of it arrived in the round before.
 const PROVEN_SHARE: f64 = 0.7;

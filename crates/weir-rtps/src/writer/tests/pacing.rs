@@ -235,6 +235,43 @@ fn best_effort_keeps_to_the_rate_and_leaves_out_the_oldest() {
 }
 
 #[test]
+fn what_each_reader_is_not_sent_counts_once_for_it() {
+    const WRITTEN: u64 = 400;
+    let other = Guid::new(GuidPrefix([3; 12]), EntityId::user_reader(1, false));
+    for history in [History::KeepAll, History::KeepLast(3)] {
+        for slow in [100_000, 30_000] {
+            let mut writer = WriterCore::new(WriterConfig { history, ..config(Reliability::BestEffort) });
+            for (guid, host, rate) in [(READER, 1, 100_000), (other, 2, slow)] {
+                let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, host), 7411)]);
+                // Readers of another engine are not asked what has arrived.
+                let (path, vendor) = (Some(Path::with_rate_max(rate)), VendorId::CYCLONE);
+                let reader = reader(guid, false);
+                let reader = ReaderProxyConfig { destinations, path, vendor, segment_max: 1472, ..reader };
+                writer.match_reader(Time(0), reader);
+            }
+            let (mut now, mut count, mut written) = (Time(SECOND), 0, 0);
+            while written < WRITTEN || writer.next_timeout().is_some() {
+                // Five times what the faster path carries.
+                if written < WRITTEN && now >= Time(SECOND + written * 2 * MS) {
+                    write(&mut writer, now, &[0; 936]).unwrap();
+                    written += 1;
+                }
+                writer.handle_timeout(now);
+                let mut out = Outbox::new();
+                writer.poll_transmit(now, &mut out);
+                out.for_each_datagram(|to, _| count += to.len() as u64);
+                let next_write = (written < WRITTEN).then_some(Time(SECOND + written * 2 * MS));
+                let Some(next) = writer.next_timeout().into_iter().chain(next_write).min() else { break };
+                now = next.max(Time(now.0 + 1));
+            }
+            let left_out = writer.counters().samples_left_out;
+            assert_eq!(count + left_out, 2 * WRITTEN, "{history:?}, {slow}: {left_out} left out");
+            assert!(left_out > WRITTEN, "{history:?}, {slow}: {left_out} left out");
+        }
+    }
+}
+
+#[test]
 fn a_large_best_effort_sample_leaves_at_the_rate_and_whole() {
     let mut writer = best_effort(History::KeepAll);
     write(&mut writer, Time(SECOND), &[0; 50_000]).unwrap();
