@@ -620,6 +620,16 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_sent_again_beside_a_first_flight_of_new_samples() {
+        let (path, flow) = (Path::new(), Flow::default());
+        let mut state = path.lock();
+        let began = Time(3_600_000_000_000);
+        state.spend(began, flow, config::PATH_FIRST_FLIGHT_BYTES, Purpose::New);
+        let room = state.allow_sent_elsewhere(began + Duration::from_millis(1));
+        assert!(matches!(room, Some(Allowance::Blocked { until }) if until > began), "{room:?}");
+    }
+
+    #[test]
     fn lost_answers_do_not_make_the_next_ones_seem_ever_later() {
         let path = Path::new();
         let mut asked = Time::ZERO;

@@ -237,7 +237,9 @@ impl Rounds {
             return Some(Allowance::Flight(most - in_flight));
         }
         let answer = self.round_trip().map_or(config::PATH_ANSWER_UNKNOWN, |ns| Duration::from_nanos(4 * ns));
-        let until = began_at + answer;
+        // New samples may be in flight, which are answered too.
+        let last_at = if self.in_flight() > 0 { began_at.max(self.passed_at) } else { began_at };
+        let until = last_at + answer;
         if in_flight > 0 && now < until {
             return Some(Allowance::Blocked { until });
         }

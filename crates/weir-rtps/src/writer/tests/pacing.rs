@@ -272,6 +272,28 @@ fn what_each_reader_is_not_sent_counts_once_for_it() {
 }
 
 #[test]
+fn a_large_sample_that_is_replaced_counts_once_as_not_sent_whole() {
+    let keyed = Guid::new(WRITER.prefix, EntityId::user_writer(1, true));
+    let config =
+        WriterConfig { history: History::KeepLast(1), ..WriterConfig::new(keyed, Reliability::BestEffort) };
+    let mut writer = WriterCore::new(config);
+    let path = Some(Path::with_rate_max(1_000_000));
+    writer.match_reader(Time(0), ReaderProxyConfig { path, segment_max: 1472, ..reader(READER, false) });
+    let samples_sent = |writer: &WriterCore| writer.unsent.0 - writer.pacing.receipts.not_whole;
+    let before = samples_sent(&writer);
+    let small = [0; 936];
+    for (key, payload) in [(1, &[0; 20_000][..]), (2, &small), (3, &[0; 20_000]), (3, &[0; 20_000])] {
+        write_keyed(&mut writer, Time(SECOND), Some([key; 16]), payload).unwrap();
+    }
+    let mut now = Time(SECOND);
+    while writer.unsent.0 < 5 {
+        sent(&mut writer, now);
+        now = writer.next_timeout().map_or(now, |next| next.max(Time(now.0 + 1)));
+    }
+    assert_eq!(samples_sent(&writer), before + 1);
+}
+
+#[test]
 fn a_large_best_effort_sample_leaves_at_the_rate_and_whole() {
     let mut writer = best_effort(History::KeepAll);
     write(&mut writer, Time(SECOND), &[0; 50_000]).unwrap();
