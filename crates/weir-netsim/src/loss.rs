@@ -19,8 +19,8 @@ pub struct Loss(Kind);
 pub struct Datagram<'a> {
     /// When it was sent, since the start of the simulation.
     pub sent_at: Duration,
-    /// Its number on this link (this direction between these two hosts), from 1; duplicates are not
-    /// counted.
+    /// Its number on this link (this direction between these two hosts), from 1; duplicates are not counted, fragments
+    /// each.
     pub ordinal: u64,
     /// The sender.
     pub from: SocketAddrV4,

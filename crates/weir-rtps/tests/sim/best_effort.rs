@@ -8,7 +8,7 @@ use weir_rtps::qos::{History, Reliability};
 use weir_rtps::time::Time;
 
 use crate::harness::{Answers, Busy, Judge, Sim, medians};
-use crate::links::{DATAGRAM_MAX, JITTER_MIN, needed, queue_max};
+use crate::links::{DATAGRAM_MAX, JITTER_MIN, ethernet, needed, queue_max};
 
 /// A link to the reader.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,7 @@ impl Conditions {
 
     /// Returns the links there and back.
     fn links(&self) -> [Link; 2] {
-        let back = Link::new().delay(self.round_trip / 2);
+        let back = ethernet().delay(self.round_trip / 2);
         let queue_bytes = (self.rate_bps as f64 / 8.0 * self.queue.as_secs_f64()) as usize;
         let there = back.clone().jitter(self.jitter).rate_bps(self.rate_bps).queue_bytes(queue_bytes);
         [there.loss(Loss::random(self.loss)), back]

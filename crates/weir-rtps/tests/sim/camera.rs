@@ -8,6 +8,7 @@ use weir_rtps::qos::History;
 use weir_rtps::time::Time;
 
 use crate::harness::{Judge, Sim, medians};
+use crate::links::ethernet;
 
 /// Samples of a size, written 30 times per second over a link that loses a share of the packets each way.
 pub(crate) struct Camera {
@@ -36,7 +37,7 @@ impl Camera {
             (setup.segment_max, setup.path) = (DATAGRAM_MAX, Some(Path::new()));
         });
         let (writer, reader) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
-        let link = Link::new().delay(self.delay).rate_bps(self.mbps * 1_000_000).queue_bytes(1_500_000);
+        let link = ethernet().delay(self.delay).rate_bps(self.mbps * 1_000_000).queue_bytes(1_500_000);
         let link = link.loss(Loss::random(self.loss));
         sim.network.set_link(writer, reader, link.clone());
         sim.network.set_link(reader, writer, link);

@@ -8,7 +8,7 @@ use weir_rtps::qos::{Durability, History};
 use weir_wire::SequenceNumber;
 
 use crate::harness::{Answers, Engine, Judge, ReaderHost, Sim, address, is_long_run, medians, seeds};
-use crate::links::{DATAGRAM_MAX, needed};
+use crate::links::{DATAGRAM_MAX, ethernet, needed};
 
 /// A link that carries the history of a writer in a time.
 #[derive(Debug, Clone, Copy)]
@@ -27,9 +27,9 @@ impl Conditions {
         Self { rate_bps: mbps * 1_000_000, round_trip: Duration::from_millis(round_trip_ms), loss }
     }
 
-    /// Returns links there and back. A queue holds the bytes of 60 ms.
+    /// Returns links there and back, with the MTU of Ethernet. A queue holds the bytes of 60 ms.
     fn links(&self) -> [Link; 2] {
-        let back = Link::new().delay(self.round_trip / 2).loss(Loss::random(self.loss));
+        let back = ethernet().delay(self.round_trip / 2).loss(Loss::random(self.loss));
         let queue_bytes = (self.rate_bps / 8 * 60 / 1000) as usize;
         [back.clone().rate_bps(self.rate_bps).queue_bytes(queue_bytes), back]
     }
@@ -48,8 +48,7 @@ fn keeping(seed: u64, samples: u64, size: fn(u64) -> usize) -> Sim {
     sim.add_writer(|setup| {
         (setup.samples, setup.size) = (samples, size);
         setup.config.durability = Durability::TransientLocal;
-        // As while a reader was at the end of such a path.
-        setup.config.datagram_max = DATAGRAM_MAX;
+        setup.config.kept_datagram_max = DATAGRAM_MAX;
     });
     sim
 }
@@ -142,7 +141,7 @@ fn a_late_joiner_does_not_hold_up_other_readers() {
             sim.add_writer(|setup| {
                 (setup.samples, setup.size, setup.gap) = (6000, |_| 1024, Duration::from_millis(2));
                 (setup.config.durability, setup.config.history) = (Durability::TransientLocal, history);
-                setup.config.datagram_max = DATAGRAM_MAX;
+                setup.config.kept_datagram_max = DATAGRAM_MAX;
             });
             let paths = [Path::new(), Path::new()];
             let early = add_late(&mut sim, &link, &paths[0], None);
@@ -253,7 +252,7 @@ fn every_late_joiner_gets_what_is_kept_for_it() {
             (setup.samples, setup.size, setup.gap) = (300, size, gap);
             setup.config.durability = Durability::TransientLocal;
             setup.config.history = if is_all { History::KeepAll } else { History::KeepLast(depth) };
-            setup.config.datagram_max = DATAGRAM_MAX;
+            setup.config.kept_datagram_max = DATAGRAM_MAX;
             match rng.below(4) {
                 0 => setup.publish_every(Duration::from_millis(1)),
                 1 => setup.batch(),

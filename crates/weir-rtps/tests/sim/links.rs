@@ -3,6 +3,7 @@
 
 use core::time::Duration;
 
+use weir_netsim::link::HEADER_BYTES;
 use weir_netsim::{Direction, Link, LinkPair, Loss, Rng, Traffic};
 use weir_rtps::path::{Path, PathReport};
 use weir_rtps::qos::History;
@@ -293,6 +294,11 @@ fn a_path_without_a_bottleneck_stays_open() {
     }
 }
 
+/// A link that cuts datagrams as Ethernet does.
+pub(crate) fn ethernet() -> Link {
+    Link::new().fragment_above(usize::from(DATAGRAM_MAX) + HEADER_BYTES)
+}
+
 /// The down link of a preset, and its way back. A link without jitter has a microsecond of it, so that seeds differ.
 pub(crate) fn ways(name: &str) -> [Link; 2] {
     let pair: LinkPair = name.parse().expect("a preset");
@@ -391,7 +397,7 @@ impl Step {
         let [down, up] = [5, 15].map(Duration::from_secs);
         // Two round trips, but not less than 30 kB.
         let queue = (50e6 / 8.0 * 2.0 * round_trip.as_secs_f64()).max(30e3) as usize;
-        let link = Link::new().delay(delay).rate_bps(50_000_000).queue_bytes(queue);
+        let link = ethernet().delay(delay).rate_bps(50_000_000).queue_bytes(queue);
         let bin = Duration::from_millis(10);
         let jitter = Duration::from_micros(200);
         let link = link.jitter(jitter).rate_step(down, 5_000_000).rate_step(up, 50_000_000).series(bin);
@@ -462,7 +468,7 @@ fn a_queue_of_a_few_packets_is_not_overrun() {
         let (rate, round_trip) = (mbps * 1_000_000, Duration::from_millis(round_trip_ms));
         let queue = (rate as f64 / 8.0 * round_trip.as_secs_f64() * share) as usize;
         let way = Direction { rate: vec![(Duration::ZERO, rate)], ..Direction::new() };
-        let there = Link::new().delay(round_trip / 2).jitter(JITTER_MIN).rate_bps(rate).queue_bytes(queue);
+        let there = ethernet().delay(round_trip / 2).jitter(JITTER_MIN).rate_bps(rate).queue_bytes(queue);
         let ways = [there, Link::new().delay(round_trip / 2)];
         for size in [(|_| 1024) as fn(u64) -> usize, |_| 63_000] {
             let time = (round_trip * 100).max(Duration::from_secs(1));
@@ -506,7 +512,7 @@ impl RandomLink {
         let sizes: [fn(u64) -> usize; 3] = [|_| 1024, |_| 8192, |_| 63_000];
         let size = sizes[(rng.fraction() * 3.0) as usize % 3];
         let delay = round_trip / 2;
-        let there = Link::new().delay(delay).jitter(jitter).rate_bps(rate).queue_bytes(queue);
+        let there = ethernet().delay(delay).jitter(jitter).rate_bps(rate).queue_bytes(queue);
         let there = there.loss(Loss::random(loss));
         let way = Direction { rate: vec![(Duration::ZERO, rate)], ..Direction::new() };
         let shown =

@@ -4,6 +4,7 @@
 use core::time::Duration;
 use std::net::Ipv4Addr;
 
+use weir_netsim::link::HEADER_BYTES;
 use weir_netsim::{Link, Loss};
 use weir_rtps::path::Path;
 
@@ -50,7 +51,8 @@ struct Conditions {
 impl Conditions {
     /// Returns links there and back, with these conditions from the start on. A queue holds the bytes of 60 ms.
     fn links(&self) -> [Link; 2] {
-        let back = Link::new().delay(self.round_trip / 2);
+        let mtu = usize::from(self.datagram_max) + HEADER_BYTES;
+        let back = Link::new().fragment_above(mtu).delay(self.round_trip / 2);
         let queue_bytes = (self.rate_bps / 8 * 60 / 1000) as usize;
         let there = back.clone().jitter(JITTER_MIN).rate_bps(self.rate_bps).queue_bytes(queue_bytes);
         [there.loss(Loss::random(self.loss)).series(Duration::from_millis(BIN_MS)), back]

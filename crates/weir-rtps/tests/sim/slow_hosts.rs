@@ -9,7 +9,7 @@ use weir_rtps::path::Path;
 use weir_rtps::qos::{Durability, History, Reliability};
 
 use crate::harness::{Answers, Engine, Judge, Sim, address, is_long_run, medians, seeds};
-use crate::links::{DATAGRAM_MAX, needed};
+use crate::links::{DATAGRAM_MAX, ethernet, needed};
 
 /// The slow host's link.
 #[derive(Debug, Clone, Copy)]
@@ -91,10 +91,10 @@ fn set_up(seed: u64, written: &Written, slow: &Slow) -> Sim {
     let writer = *sim.writers[0].address.ip();
     let [other, there] = [0, 1].map(|reader: usize| *sim.readers[reader].address.ip());
     if written.is_far {
-        let link = Link::new().delay(Duration::from_micros(100)).rate_bps(FAST_BPS).queue_bytes(1 << 18);
+        let link = ethernet().delay(Duration::from_micros(100)).rate_bps(FAST_BPS).queue_bytes(1 << 18);
         sim.network.set_link(writer, other, link);
     }
-    let back = Link::new().delay(slow.round_trip / 2);
+    let back = ethernet().delay(slow.round_trip / 2);
     let queue_bytes = (slow.rate_bps / 8 * 100 / 1000) as usize;
     sim.network.set_link(there, writer, back.clone());
     sim.network.set_link(writer, there, back.rate_bps(slow.rate_bps).queue_bytes(queue_bytes));
@@ -249,7 +249,7 @@ fn add_any_reader(sim: &mut Sim, rng: &mut Rng, is_first: bool, last_path: &mut 
         return;
     }
     let loss = [0.0, 0.02, 0.2][rng.below(3) as usize];
-    let back = Link::new().delay(Duration::from_micros(200 + rng.below(40_000))).loss(Loss::random(loss));
+    let back = ethernet().delay(Duration::from_micros(200 + rng.below(40_000))).loss(Loss::random(loss));
     sim.network.set_link(there, writer, back.clone());
     sim.network.set_link(
         writer,
