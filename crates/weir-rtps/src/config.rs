@@ -52,6 +52,9 @@ pub const QUEUE_TARGET: Duration = Duration::from_micros(700);
 pub const PATH_LOSS_SHARE: f64 = 0.1;
 /// What is sent on a path of which nothing is known until something has passed, in bytes.
 pub const PATH_FIRST_FLIGHT_BYTES: u64 = 16 * 1024;
+/// A reader that has never answered is sent no more at a time than this and a first flight: it may not receive
+/// anything.
+pub const PATH_UNANSWERED_FLIGHT_BYTES: u64 = 240 * 1024;
 /// After so many bytes have passed without a sign of a bottleneck, a path limits nothing.
 pub const PATH_KNOWN_BYTES: u64 = 16 << 20;
 /// What a paced path may have in flight besides what its rate and round trip require, in bytes.
@@ -149,6 +152,8 @@ pub const RECEIPT_WAIT: Duration = Duration::from_secs(1);
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
 /// A path that takes less than others for this time, or a quarter of its round trip, does not hold them up.
 pub const APART_AFTER: Duration = Duration::from_millis(5);
+/// The most of that quarter: a reader decides how long its round trip is.
+pub const APART_AFTER_MAX: Duration = Duration::from_millis(100);
 /// It takes less if it carries less than this share of what another carries.
 pub const APART_RATE_SHARE: f64 = 0.8;
 /// What leaves together on a paced path, as time...

@@ -620,6 +620,40 @@ mod tests {
     }
 
     #[test]
+    fn a_reader_that_never_answers_is_never_sent_everything() {
+        let (path, flow) = (Path::new(), Flow::default());
+        let (mut now, mut sent) = (Time(0), 0);
+        while now < Time(30_000_000_000) {
+            let mut state = path.lock();
+            match state.allow(now, flow, 1 << 20, Purpose::New) {
+                Allowance::Flight(bytes) => {
+                    state.spend(now, flow, bytes, Purpose::New);
+                    sent += bytes;
+                }
+                Allowance::Blocked { until } => now = until,
+                other => panic!("{other:?} after {sent} bytes"),
+            }
+        }
+        let most = config::PATH_FIRST_FLIGHT_BYTES + config::PATH_UNANSWERED_FLIGHT_BYTES;
+        assert!(sent <= 25 * most, "{sent} bytes in 30 s");
+    }
+
+    #[test]
+    fn an_answer_of_an_earlier_time_than_the_one_before_is_no_error() {
+        let ms = |ms: u64| Time(ms * 1_000_000);
+        let (path, flow) = (Path::new(), Flow::default());
+        let mut state = path.lock();
+        state.note_round_trip(ms(1), ms(0));
+        let marks = [10, 16].map(|at| {
+            state.spend(ms(at), flow, 40_000, Purpose::New);
+            state.mark(ms(at))
+        });
+        state.passed(ms(50), &marks[0]);
+        state.passed(ms(26), &marks[1]);
+        assert!(state.rate().is_none_or(|rate| rate > 0.0));
+    }
+
+    #[test]
     fn nothing_is_sent_again_beside_a_first_flight_of_new_samples() {
         let (path, flow) = (Path::new(), Flow::default());
         let mut state = path.lock();

@@ -238,7 +238,12 @@ impl ParticipantCore {
         for host in due {
             let prefix = self.participant_at(host);
             let Some(path) = self.path_sizes.hosts.get_mut(&host) else { continue };
-            if !self.remotes.contains_key(&path.prefix) {
+            // It may have moved to another host.
+            let is_there = self
+                .remotes
+                .get(&path.prefix)
+                .is_some_and(|remote| remote.metatraffic.iter().any(|to| *to.ip() == host));
+            if !is_there {
                 let Some(prefix) = prefix else {
                     self.path_sizes.hosts.remove(&host);
                     continue;

@@ -219,7 +219,11 @@ impl Rounds {
     /// Returns the bytes that may be sent until something has passed, while the path is open and so little has passed
     /// that nothing is known about it. `unreported`: bytes in flight that do not count.
     pub(super) fn first_flights(&self, unreported: u64) -> Option<u64> {
-        let passed = self.passed.new - self.open_since;
+        let mut passed = self.passed.new - self.open_since;
+        if self.answer_ns.is_none() {
+            // It was given up: nothing has shown that anything passes.
+            passed = passed.min(config::PATH_UNANSWERED_FLIGHT_BYTES);
+        }
         if self.rate.is_some() || passed >= config::PATH_KNOWN_BYTES {
             return None;
         }
@@ -661,7 +665,8 @@ impl Rounds {
         let in_round = per_second(passed * (1.0 - loss), elapsed_ns);
         let [_, since, before] = self.long_since.unwrap_or([0, now.0, self.passed.all]);
         let queued = (self.passed.all - before) as f64 * (1.0 - loss);
-        let while_queued = per_second(queued, (now.0 - since).max(round_trip_ns));
+        // The kernel of a reader stamps what arrives, so that an answer may be of an earlier time than the one before.
+        let while_queued = per_second(queued, now.0.saturating_sub(since).max(round_trip_ns));
         let most = [in_round, while_queued, arrived.unwrap_or(0.0)].into_iter().fold(in_flight, f64::max);
         let rate = Rate::new(now, most);
         self.rate = Some(if self.long_since.is_some() {

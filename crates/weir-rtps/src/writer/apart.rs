@@ -84,7 +84,8 @@ impl PathUse {
         let mut state = self.path.lock();
         let allowance = state.allow_beside(now, self.flow, wanted * self.copies, purpose, unreported);
         drop(state);
-        self.taken = Taken::of(allowance, self.copies);
+        let full = Allowance::Blocked { until: now + config::APART_AFTER };
+        self.taken = Taken::of(if self.is_full { full } else { allowance }, self.copies);
         self.is_limit = self.taken.bytes.is_some_and(|bytes| bytes < wanted);
     }
 
@@ -107,9 +108,14 @@ impl PathUse {
 
     /// Returns whether its readers are to be set apart.
     fn is_too_late(&self, now: Time) -> bool {
+        self.too_late_at().is_some_and(|at| at <= now)
+    }
+
+    /// Returns when its readers are to be set apart, if it takes nothing until then.
+    pub(super) fn too_late_at(&self) -> Option<Time> {
+        let since = self.late_since.filter(|_| self.taken.bytes == Some(0))?;
         let round_trip = self.path.lock().round_trip_min().unwrap_or_default();
-        let patience = config::APART_AFTER.max(round_trip / 4);
-        self.taken.bytes == Some(0) && self.late_since.is_some_and(|since| now.since(since) >= patience)
+        Some(since + (round_trip / 4).clamp(config::APART_AFTER, config::APART_AFTER_MAX))
     }
 }
 
@@ -254,7 +260,7 @@ impl WriterCore {
         self.pacing.may_part = !is_held_up && !is_lossy;
         self.pacing.has_no_filters = self.filters.is_none();
         if self.taking.is_some() {
-            self.note_owed();
+            self.note_owed(now);
             self.pacing.has_parted |= !self.is_amid_sample() && self.end_history(now);
         }
         let allowed = self.pacing.allowance(now, wanted, self.purpose(), self.is_amid_sample());
@@ -267,7 +273,7 @@ impl WriterCore {
     }
 
     /// Notes at the end of which paths readers that are apart are still to be sent something, or to acknowledge much.
-    fn note_owed(&mut self) {
+    fn note_owed(&mut self, now: Time) {
         let (proxies, unsent) = (&self.proxies, self.unsent);
         // The others wait for room at a reader that is not apart.
         let sent = self.history.charged_to(unsent.prev());
@@ -276,8 +282,9 @@ impl WriterCore {
         };
         for it in &mut self.pacing.uses {
             let is_there = |proxy: &&ReaderProxy| proxy.path.as_ref().is_some_and(|path| path.is(&it.path));
-            it.owes =
-                proxies.iter().filter(is_there).any(|proxy| proxy.is_owed(unsent) || is_far_behind(proxy));
+            it.owes = proxies.iter().filter(is_there).any(|proxy| {
+                proxy.is_owed(unsent) || is_far_behind(proxy) || proxy.would_discard(now, unsent)
+            });
         }
     }
 
@@ -342,7 +349,7 @@ impl WriterCore {
             self.release();
         }
         if !self.is_amid_sample() {
-            self.note_owed();
+            self.note_owed(now);
             self.pacing.has_parted |= self.end_history(now);
             for it in self.pacing.uses.iter_mut().filter(|it| it.is_out && !it.is_late && !it.owes) {
                 (it.is_out, it.sent_to, self.pacing.has_parted) = (false, None, true);

@@ -189,7 +189,17 @@ impl ReaderProxy {
     ///
     /// Half of what the reader keeps is enough beyond the next missing sample: what it would discard delays the rest.
     pub(super) fn takes(&self, now: Time) -> Option<i64> {
-        let is_waited_for = self.is_awaited() && (self.is_late() || !self.is_apart());
+        if self.is_late() || !self.is_apart() { self.keeps(now) } else { None }
+    }
+
+    /// Returns whether it would discard what is sent next with the others.
+    pub(super) fn would_discard(&self, now: Time, unsent: SequenceNumber) -> bool {
+        !self.is_late() && self.keeps(now).is_some_and(|most| self.acknowledged.0 + 1 + most <= unsent.0)
+    }
+
+    /// The same, also if it is apart.
+    fn keeps(&self, now: Time) -> Option<i64> {
+        let is_waited_for = self.is_awaited();
         let it = self.requested.discards.as_ref().filter(|it| it.run > 0 && is_waited_for)?;
         // One that answers may only be slow.
         let patience = config::DISCARDS_PATIENCE * if self.is_silent() { 1 } else { 10 };
@@ -224,6 +234,19 @@ impl WriterCore {
         let together = self.proxies.iter().filter(|proxy| !proxy.is_late());
         let ends = together.filter_map(|it| Some(it.acknowledged.0 + 1 + it.takes(now)?));
         ends.map(SequenceNumber).fold(end, SequenceNumber::min).max(self.unsent)
+    }
+
+    /// Notes at the end of which paths readers would discard what is sent next.
+    pub(super) fn note_full(&mut self, now: Time, is_any: bool) {
+        if !is_any && !self.pacing.is_any_full {
+            return;
+        }
+        self.pacing.is_any_full = is_any;
+        let (proxies, unsent) = (&self.proxies, self.unsent);
+        for it in &mut self.pacing.uses {
+            let is_there = |proxy: &&ReaderProxy| proxy.path.as_ref().is_some_and(|path| path.is(&it.path));
+            it.is_full = is_any && proxies.iter().filter(is_there).any(|it| it.would_discard(now, unsent));
+        }
     }
 
     /// Returns how many samples may be in flight, if readers would discard more than arrives.

@@ -16,6 +16,7 @@ use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
 use crate::path::{Flow, Mark, Path, Purpose, on_the_wire};
+use crate::qos::History;
 use crate::time::Time;
 
 /// A writer's use of the paths to its readers.
@@ -82,6 +83,8 @@ pub(super) struct Pacing {
     pub(super) ecn_at: Time,
     /// What best-effort readers are asked.
     pub(super) receipts: Receipts,
+    /// Readers at the end of a path would discard what is sent next.
+    pub(super) is_any_full: bool,
 }
 
 /// A position in a writer's samples: everything up to a sample, and fragments of the next.
@@ -170,6 +173,12 @@ impl Pacing {
             self.is_blocked |= it.taken.is_blocked;
             self.next_at = self.next_at.max(it.taken.next_at);
             allowed = Some(allowed.map_or(bytes, |least: u64| least.min(bytes)));
+        }
+        if self.may_part {
+            // The others need not wait for as long as the path that takes least.
+            let parting = self.uses.iter().filter(|it| !it.is_left_out()).filter_map(PathUse::too_late_at);
+            let parting = parting.filter(|at| *at > now).min();
+            self.next_at = self.next_at.map(|next| parting.map_or(next, |at| next.min(at)));
         }
         allowed
     }
@@ -493,9 +502,10 @@ impl WriterCore {
         self.note_large();
         let kept = self.end_of_kept(now, end);
         let is_full = kept < end && kept == self.unsent;
+        self.note_full(now, is_full && self.config.history != History::KeepAll);
         end = kept;
         if is_full {
-            self.pacing.wait_for_answers(now);
+            self.wait_until_not_full(now);
             return end;
         }
         let wanted = self.history.charged() - self.history.charged_to(self.unsent.prev());
@@ -506,6 +516,9 @@ impl WriterCore {
         for sn in self.unsent.0..end.0 {
             let Some(entry) = self.history.entry(SequenceNumber(sn)).filter(Entry::is_alive) else {
                 self.note_left_out(1);
+                // A large one is passed over later, and counts then.
+                let is_large = self.large.next_from(SequenceNumber(sn)) == Some(SequenceNumber(sn));
+                self.pacing.receipts.not_whole -= i64::from(is_large);
                 continue;
             };
             if entry.fragment_size != 0 {
@@ -536,6 +549,14 @@ impl WriterCore {
             self.pacing.sent_at = now;
         }
         end
+    }
+
+    /// Waits for readers that would discard what is sent next. They are set apart, if others need not wait for them.
+    fn wait_until_not_full(&mut self, now: Time) {
+        if self.config.history != History::KeepAll {
+            _ = self.allowance(now, self.history.charged() - self.history.charged_to(self.unsent.prev()));
+        }
+        self.pacing.wait_for_answers(now);
     }
 
     /// Records what of large samples may be in flight: what was sent of the next one, and one before it.

@@ -54,6 +54,8 @@ pub(super) struct PathUse {
     pub(super) expects_receipts_until: Option<Time>,
     /// Bytes sent to such readers that do not count as in flight yet.
     pub(super) unasked: u64,
+    /// A reader at its end would discard what is sent next.
+    pub(super) is_full: bool,
     /// A reader at its end does not show how far it has got while something is missing, nor within a large sample.
     pub(super) is_silent: bool,
     /// When such a reader last answered, and how far apart its answers are.
@@ -89,6 +91,7 @@ impl PathUse {
             gives_receipts: false,
             expects_receipts_until: None,
             unasked: 0,
+            is_full: false,
             is_silent: false,
             answered_at: Time::ZERO,
             answers_apart: Duration::ZERO,

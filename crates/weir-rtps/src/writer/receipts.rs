@@ -69,6 +69,10 @@ pub(super) struct Answered {
 impl Answered {
     /// Takes an answer. Returns the bytes that were lost and not known to be.
     fn settle(&mut self, sent: Sent, received: Received) -> u64 {
+        if self.since.is_some_and(|(before, _)| sent.bytes < before.bytes) {
+            // A later question is answered already.
+            return 0;
+        }
         let since = self.since.filter(|(_, before)| before.drops == received.drops);
         let Some((sent_before, before)) = since else {
             // What the host of the reader has dropped, the path has not.
@@ -265,6 +269,20 @@ mod tests {
         // A reader that has received more than was sent counts something else.
         assert_eq!(settle(sent(131, 20), 1000, 17), 0);
         assert_eq!(settle(sent(141, 20), 1009, 17), 1000);
+    }
+
+    #[test]
+    fn an_answer_to_an_earlier_question_changes_nothing() {
+        let mut answered = Answered::default();
+        let mut settle = |sent: Sent, samples, fragments| {
+            answered.settle(sent, Received { samples, fragments, ..Received::default() })
+        };
+        assert_eq!(settle(sent(0, 0), 0, 0), 0);
+        assert_eq!(settle(sent(10, 20), 5, 15), 10_000);
+        for _ in 0..2 {
+            assert_eq!(settle(sent(5, 10), 3, 8), 0);
+            assert_eq!(settle(sent(10, 20), 5, 15), 0);
+        }
     }
 
     #[test]

@@ -207,13 +207,12 @@ impl WriterCore {
             if stop == end {
                 break;
             }
-            let entry = self.history.entry(stop).filter(Entry::is_alive);
-            let is_sent = |entry: &Entry| to.is_empty() || self.send_fragments(now, entry, out);
-            if !entry.as_ref().is_none_or(is_sent) || !self.is_whole(stop) {
+            let entry = self.history.entry(stop).filter(|entry| entry.is_alive() && !to.is_empty());
+            if entry.is_some_and(|entry| !self.send_fragments(now, &entry, out)) || !self.is_whole(stop) {
                 break;
             }
-            // The sample is complete, or no reader is left to receive the rest. One that was removed counts already.
-            self.pacing.receipts.not_whole += i64::from(entry.is_some());
+            // The sample is complete, or no reader is left to receive the rest.
+            self.pacing.receipts.not_whole += 1;
             self.fragments.end();
             self.unsent = stop.next();
         }

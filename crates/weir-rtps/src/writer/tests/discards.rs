@@ -73,6 +73,43 @@ fn a_reader_that_discards_and_falls_silent_does_not_stop_a_keep_last_writer() {
     }
 }
 
+/// It acknowledges a sample now and then, so that it may only be slow.
+#[test]
+fn a_reader_that_discards_and_goes_on_slowly_does_not_hold_up_others_of_a_keep_last_writer() {
+    let mut writer =
+        WriterCore::new(WriterConfig { history: History::KeepLast(10), ..config(Reliability::Reliable) });
+    writer.match_reader(Time(0), reader(READER, true));
+    let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 2), 7411)]);
+    let cyclone = ReaderProxyConfig { vendor: VendorId::CYCLONE, destinations, ..reader(STUCK, true) };
+    writer.match_reader(Time(0), ReaderProxyConfig { path: Some(Path::new()), ..cyclone });
+    answer(&mut writer, Time(0), READER, 1, 1, &[]);
+    answer(&mut writer, Time(0), STUCK, 1, 1, &[]);
+    sent(&mut writer, Time(0));
+    (0..20).for_each(|_| _ = write(&mut writer, Time(0), &[0; 100]).unwrap());
+    sent(&mut writer, Time(0));
+    let mut now = Time(1_000_000);
+    answer(&mut writer, now, STUCK, 2, 15, &[15]);
+    let (mut new, mut waiting) = (0, 0);
+    for written in 0..5_000_u32 {
+        now = now + Duration::from_millis(10);
+        pass(&mut writer, now);
+        let before = writer.unsent;
+        write(&mut writer, now, &[0; 100]).unwrap();
+        sent(&mut writer, now);
+        waiting = if writer.unsent > before { 0 } else { waiting + 1 };
+        // It decides how long its round trip is, up to the most that others wait: 100 ms.
+        assert!(waiting <= 11, "nothing left of the last {waiting} samples, at {now:?}");
+        new += u32::from(writer.unsent > before);
+        let next = writer.unsent.0;
+        answer(&mut writer, now, READER, 2 + written, next, &[]);
+        if written % 500 == 0 {
+            let base = 16 + i64::from(written / 500);
+            answer(&mut writer, now, STUCK, 3 + written, base, &[base]);
+        }
+    }
+    assert!(new > 4_900, "{new} of 5000");
+}
+
 #[test]
 fn requests_that_creep_make_a_writer_go_back_once() {
     let mut writer =

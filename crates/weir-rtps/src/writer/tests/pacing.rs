@@ -271,6 +271,28 @@ fn what_each_reader_is_not_sent_counts_once_for_it() {
     }
 }
 
+/// The last one would otherwise reach it when the path is given up: after 1.2 s.
+#[test]
+fn a_reader_without_a_path_does_not_wait_for_a_reader_that_answers_nothing() {
+    let other = Guid::new(GuidPrefix([3; 12]), EntityId::user_reader(1, false));
+    let mut writer = WriterCore::new(config(Reliability::BestEffort));
+    let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 2), 7411)]);
+    let far = ReaderProxyConfig { destinations, path: Some(Path::new()), ..reader(other, false) };
+    writer.match_reader(Time(0), reader(READER, false));
+    writer.match_reader(Time(0), ReaderProxyConfig { segment_max: 1472, ..far });
+    sent(&mut writer, Time(SECOND));
+    for _ in 0..20 {
+        write(&mut writer, Time(SECOND), &[0; 1000]).unwrap();
+        sent(&mut writer, Time(SECOND));
+    }
+    assert!(writer.has_unsent());
+    let next = writer.next_timeout().expect("it waits");
+    assert!(next <= Time(SECOND + 6 * MS), "{next:?}");
+    writer.handle_timeout(next);
+    sent(&mut writer, next);
+    assert!(!writer.has_unsent());
+}
+
 #[test]
 fn a_large_sample_that_is_replaced_counts_once_as_not_sent_whole() {
     let keyed = Guid::new(WRITER.prefix, EntityId::user_writer(1, true));

@@ -232,3 +232,17 @@ fn a_host_that_does_not_answer_is_sent_few_probes() {
     assert_eq!(hole.probes.len(), before);
     assert_eq!(hole.watch(ETHERNET), ETHERNET);
 }
+
+/// Otherwise, a participant that moves often would leave an entry for each of its addresses.
+#[test]
+fn a_host_that_a_participant_has_left_is_forgotten() {
+    let mut hole = Hole::new(ETHERNET);
+    hole.watch(ETHERNET);
+    hole.run_for(ms(100));
+    hole.world.readdress(1, Ipv4Addr::new(10, 0, 9, 9));
+    hole.run_for(Duration::from_secs(60));
+    let now = hole.world.now;
+    hole.world.nodes[0].core.path_size_reported(now, host(), NARROW);
+    hole.run_for(ms(1));
+    assert_eq!(hole.sizes, [0; 0], "nothing is known about it that could change");
+}
