@@ -421,16 +421,14 @@ impl TopicState {
         let topic = AnyTopic::of(Arc::clone(self));
         match own {
             Some(Some(listener)) => self.listener_panics.survive(move || listener()),
-            Some(None) => _ = topic.inconsistent_topic_status(),
+            Some(None) => {}
             None => {
                 let handle = self.handle.upgrade();
                 let level = handle.as_ref().map(|handle| &handle.driver.level);
                 let upper = level.and_then(|level| level.listener_for(StatusKind::InconsistentTopic));
-                if let (Some(level), Some(listener)) = (level, upper) {
+                if let (Some(level), Some(Some(listener))) = (level, upper) {
                     let status = topic.inconsistent_topic_status();
-                    level.panics.survive(|| {
-                        listener.into_iter().for_each(|it| it.on_inconsistent_topic(&topic, status.clone()));
-                    });
+                    level.panics.survive(|| listener.on_inconsistent_topic(&topic, status.clone()));
                 }
             }
         }

@@ -7,7 +7,8 @@
 //!    mask, DATA_AVAILABLE is not reported: [`Subscriber::notify_datareaders`] does that.
 //! 2. Any other event goes to the listener of the reader, writer or topic, or else to that of the subscriber or
 //!    publisher, or else to the participant's.
-//! 3. A level without a listener whose mask has the event ends this: the status is reset, and nothing is called.
+//! 3. A level without a listener whose mask has the event ends this: nothing is called. The status stays changed, for
+//!    conditions and for the application to read (2.2.4.2.1).
 
 use crate::data_reader::AnyDataReader;
 use crate::data_writer::AnyDataWriter;
@@ -179,9 +180,3 @@ macro_rules! call_for_writer {
     };
 }
 pub(crate) use call_for_writer;
-
-/// A listener that drops what it is called for.
-pub(crate) struct NilListener;
-
-impl SubscriberListener for NilListener {}
-impl PublisherListener for NilListener {}

@@ -39,8 +39,7 @@ pub fn check(offered: &Qos, requested: &Qos) -> Result<(), PolicySet> {
 /// reports a difference.
 ///
 /// An empty list is the partition `""`. A name with `*`, `?` or `[` is a pattern and is only
-/// compared with names that are not. Two patterns match if their texts are equal, as the
-/// specification does not define anything else.
+/// compared with names that are not: two patterns never match, even if they are equal.
 #[must_use]
 pub fn partitions_match(a: &[String], b: &[String]) -> bool {
     let default = [String::new()];
@@ -100,7 +99,8 @@ fn names_match(a: &str, b: &str) -> bool {
     match (is_pattern(a), is_pattern(b)) {
         (true, false) => fnmatch(a, b),
         (false, true) => fnmatch(b, a),
-        _ => a == b,
+        (false, false) => a == b,
+        (true, true) => false,
     }
 }
 
@@ -290,7 +290,8 @@ mod tests {
         check(&["a", "b"], &["c", "b"], true);
         check(&["a*"], &["abc"], true);
         check(&["a*"], &["*c"], false);
-        check(&["a*"], &["a*"], true);
+        check(&["a*"], &["a*"], false);
+        check(&["a*", "b"], &["a*", "b"], true);
         check(&["p[12]"], &["p2"], true);
         check(&["p[12]"], &["p3"], false);
     }

@@ -400,13 +400,13 @@ impl ReaderCore {
                     }
                     Ok(sample) => sample,
                     Err(Malformed) => {
-                        let ends_set = ends_set(data.payload, data.inline_qos);
-                        return delivery.pass_over(now, proxy, sn, ends_set);
+                        return delivery.pass_over(now, proxy, sn, ends_set(data.payload, data.inline_qos));
                     }
                 };
-                if let Some(rejection) = delivery.cache.refusal(sample.key, sample.payload.len()) {
-                    let (key, len) = (sample.key, sample.payload.len());
-                    return delivery.reject(now, proxy, (sn, len), (rejection, key));
+                if let Some(rejection) = delivery.cache.refusal(sample.key, sample.payload.len())
+                    && delivery.cache.refuses(sample.kind, sample.key, sample.payload.len())
+                {
+                    return delivery.reject(now, proxy, (sn, sample.payload.len()), (rejection, sample.key));
                 }
                 proxy.accept(now, sn);
                 delivery.counters.samples_received += 1;

@@ -9,7 +9,7 @@ use crate::driver::listener_turn::call_in_turn;
 use crate::listener::DataReaderListener;
 use crate::status_mask::{StatusKind, StatusMask};
 use crate::subscriber::Subscriber;
-use crate::upper_listeners::{NilListener, SubscriberListener, call_for_reader};
+use crate::upper_listeners::call_for_reader;
 
 impl<T: 'static> DataReader<T> {
     /// Sets the listener for all events, or removes it: then they are for the listeners of the subscriber and the
@@ -96,7 +96,7 @@ impl<T: 'static> DataReader<T> {
 pub(crate) fn notify_upper(inner: &Arc<Inner>, event: ReaderEvent, is_dropped: bool) {
     let reader = &AnyDataReader::of(Arc::clone(inner));
     if is_dropped {
-        return call_for_reader!(NilListener, reader, event);
+        return;
     }
     let group = &inner.endpoint.group;
     if event == ReaderEvent::DataAvailable {
@@ -127,14 +127,16 @@ fn notify_of_data_on_readers(inner: &Inner) {
 fn notify_of_reader(reader: &AnyDataReader, event: ReaderEvent) {
     let group = &reader.inner.endpoint.group;
     if let Some(listener) = group.level.listener_for(event.kind()) {
-        group.level.panics.survive(|| match listener {
-            Some(listener) => call_for_reader!(listener, reader, event),
-            None => call_for_reader!(NilListener, reader, event),
+        group.level.panics.survive(|| {
+            if let Some(listener) = listener {
+                call_for_reader!(listener, reader, event);
+            }
         });
     } else if let Some(listener) = group.participant.listener_for(event.kind()) {
-        group.participant.panics.survive(|| match listener {
-            Some(listener) => call_for_reader!(listener, reader, event),
-            None => call_for_reader!(NilListener, reader, event),
+        group.participant.panics.survive(|| {
+            if let Some(listener) = listener {
+                call_for_reader!(listener, reader, event);
+            }
         });
     }
 }

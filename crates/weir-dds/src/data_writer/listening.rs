@@ -7,7 +7,7 @@ use crate::driver::endpoints::Own;
 use crate::driver::events::{WriterEvent, WriterListener};
 use crate::listener::DataWriterListener;
 use crate::status_mask::StatusMask;
-use crate::upper_listeners::{NilListener, PublisherListener, call_for_writer};
+use crate::upper_listeners::call_for_writer;
 
 impl<T: 'static> DataWriter<T> {
     /// Sets the listener for all events, or removes it: then they are for the listeners of the publisher and the
@@ -94,18 +94,20 @@ impl<T: 'static> DataWriter<T> {
 pub(crate) fn notify_upper(inner: &Arc<Inner>, event: WriterEvent, is_dropped: bool) {
     let writer = &AnyDataWriter::of(Arc::clone(inner));
     if is_dropped {
-        return call_for_writer!(NilListener, writer, event);
+        return;
     }
     let group = &inner.endpoint.group;
     if let Some(listener) = group.level.listener_for(event.kind()) {
-        group.level.panics.survive(|| match listener {
-            Some(listener) => call_for_writer!(listener, writer, event),
-            None => call_for_writer!(NilListener, writer, event),
+        group.level.panics.survive(|| {
+            if let Some(listener) = listener {
+                call_for_writer!(listener, writer, event);
+            }
         });
     } else if let Some(listener) = group.participant.listener_for(event.kind()) {
-        group.participant.panics.survive(|| match listener {
-            Some(listener) => call_for_writer!(listener, writer, event),
-            None => call_for_writer!(NilListener, writer, event),
+        group.participant.panics.survive(|| {
+            if let Some(listener) = listener {
+                call_for_writer!(listener, writer, event);
+            }
         });
     }
 }

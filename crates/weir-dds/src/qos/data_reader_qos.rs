@@ -91,7 +91,8 @@ endpoint_setters!(DataReaderQos);
 impl DataReaderQos {
     /// Joins a multicast group in addition to the unicast address.
     ///
-    /// A writer with several readers in the group sends each sample once. Repairs use unicast.
+    /// A writer with several readers in the group sends each sample once, and again what several of them
+    /// have lost. What one has lost is sent to it by unicast.
     ///
     /// ```
     /// use weir_dds::{DataReaderQos, MulticastGroup};
@@ -108,7 +109,7 @@ impl DataReaderQos {
     /// Sets the least time between two values of an instance; zero by default.
     ///
     /// TIME_BASED_FILTER, DDS 1.4, 2.2.3.12. Values that arrive sooner after the last one that was delivered are left
-    /// out, and are not delivered later. Ends of instances always are.
+    /// out. A reliable reader is delivered the last of them at the end of the separation. Ends of instances always are.
     ///
     /// ```
     /// use std::time::Duration;

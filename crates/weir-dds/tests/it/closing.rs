@@ -48,11 +48,11 @@ fn a_closed_writer_has_sent_everything_and_writes_no_more() {
 
 #[test]
 fn closing_a_writer_reports_that_its_end_was_not_acknowledged() {
-    // The reader has no room for the end of the instance.
+    // The reader has no room for the second value, and so takes nothing that follows it.
     let limits = weir_dds::ResourceLimits::default().max_samples(1);
     let (writer, reader) = pair::<Keyed>(lossless_writer(), lossless_reader().resource_limits(limits));
     writer.register_instance(&Keyed { id: 1, value: 0 }).unwrap();
-    writer.write(&Keyed { id: 1, value: 1 }).unwrap();
+    (1..=2).for_each(|value| writer.write(&Keyed { id: 1, value }).unwrap());
     let error = writer.close().unwrap_err();
     assert!(error.to_string().contains(&reader.guid().to_string()), "{error}");
     assert!(matches!(error, DdsError::Timeout { .. }));
@@ -68,7 +68,7 @@ fn closing_a_writer_does_not_claim_to_have_waited_for_readers_that_were_just_wai
     let reader = world.reader(&world.participant(), lossless_reader().resource_limits(limits));
     matched(&[&one, &other], &[&reader]);
     for (id, writer) in [(1, &one), (2, &other)] {
-        writer.write(&Keyed { id, value: 1 }).unwrap();
+        (1..=2).for_each(|value| writer.write(&Keyed { id, value }).unwrap());
         writer.register_instance(&Keyed { id, value: 0 }).unwrap();
     }
     assert!(matches!(one.close(), Err(DdsError::Timeout { .. })));

@@ -271,7 +271,7 @@ fn all_writers_are_closed_even_if_the_end_of_one_is_not_acknowledged() {
     let participant = world.participant();
     let publisher = participant.create_publisher().unwrap();
     let topic = world.topic::<Keyed>(&participant);
-    // The reader has no room for the end of the instance.
+    // The reader has no room for the second value, and so takes nothing that follows it.
     let limits = ResourceLimits::default().max_samples(1);
     let there = world.participant();
     let reader: DataReader<Keyed> = world.reader(&there, lossless_reader().resource_limits(limits));
@@ -279,7 +279,7 @@ fn all_writers_are_closed_even_if_the_end_of_one_is_not_acknowledged() {
     let writers = [create(), create()];
     matched(&writers.each_ref(), &[&reader]);
     writers[0].register_instance(&Keyed { id: 1, value: 0 }).unwrap();
-    writers[0].write(&Keyed { id: 1, value: 1 }).unwrap();
+    (1..=2).for_each(|value| writers[0].write(&Keyed { id: 1, value }).unwrap());
     let error = participant.delete_contained_entities().unwrap_err();
     assert!(matches!(error, DdsError::Timeout { .. }), "{error}");
     assert!(writers.iter().all(|writer| is_deleted(writer.write(&Keyed::default()), "writer")));

@@ -223,7 +223,10 @@ impl Cache {
 
     /// Appends a sample that the policies have admitted, and that arrived at this time.
     fn place_admitted(&mut self, writer: Guid, sn: SequenceNumber, stored: StoredSample, arrived_at: Time) {
+        // The end of an instance does not expire.
+        let is_value = stored.kind == ChangeKind::Alive;
         if self.place::<true>(arrived_at, writer, sn, stored)
+            && is_value
             && let Some(enforced) = &mut self.enforced
         {
             if enforced.is_over(writer, arrived_at) {
@@ -270,7 +273,7 @@ impl Cache {
         while let Some((index, value)) =
             self.enforced.as_mut().and_then(|enforced| enforced.take_postponed(now))
         {
-            if self.refusal(value.stored.key(), value.stored.len()).is_some() {
+            if self.refusal_by_kind(value.stored.kind, value.stored.key(), value.stored.len()).is_some() {
                 let Some(enforced) = &mut self.enforced else { return has_delivered };
                 let retry_at = enforced.retry_at();
                 enforced.postpone(

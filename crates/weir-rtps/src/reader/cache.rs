@@ -35,6 +35,8 @@ pub(super) struct Cache {
     pub(super) chunks: Chunks,
     pub(super) entries: Entries,
     pub(super) instances: Instances,
+    /// Samples in the queue without data: ends of instances.
+    ends: usize,
     /// Samples held back, and their cost.
     pub(super) held: usize,
     pub(super) held_bytes: usize,
@@ -62,6 +64,7 @@ impl Cache {
             chunks: size.map_or_else(Chunks::default, |size| Chunks::fixed(size.chunks)),
             entries: size.map_or_else(Entries::new, |size| Entries::fixed(size.entries)),
             instances: Instances::new(config, size.map(|size| size.instances)),
+            ends: 0,
             held: 0,
             held_bytes: 0,
             bytes: 0,
@@ -83,11 +86,27 @@ impl Cache {
         let is_crowded = live >= self.limits.crowded_from
             || (self.bytes + cost(len) > self.limits.max_bytes && live > 0)
             || self.instances.is_nearly_full();
-        if is_crowded { self.refusal_of(key, len) } else { None }
+        if is_crowded { self.refusal_of(ChangeKind::Alive, key, len) } else { None }
+    }
+
+    /// Whether there is no room, either, if a sample that would be refused as a value is the end of an instance.
+    #[cold]
+    pub(super) fn refuses(&mut self, kind: ChangeKind, key: Option<Key>, len: usize) -> bool {
+        kind == ChangeKind::Alive || self.refusal_of(kind, key, len).is_some()
+    }
+
+    /// [`Cache::refusal`] for a value or the end of an instance.
+    pub(super) fn refusal_by_kind(
+        &mut self,
+        kind: ChangeKind,
+        key: Option<Key>,
+        len: usize,
+    ) -> Option<Rejection> {
+        self.refusal(key, len).filter(|_| self.refuses(kind, key, len))
     }
 
     #[cold]
-    fn refusal_of(&mut self, key: Option<Key>, len: usize) -> Option<Rejection> {
+    fn refusal_of(&mut self, kind: ChangeKind, key: Option<Key>, len: usize) -> Option<Rejection> {
         if self.limits.is_fixed && self.entries.is_nearly_full() {
             self.compact_entries();
         }
@@ -98,16 +117,17 @@ impl Cache {
             return Some(Rejection::InstancesLimit);
         }
         let (limits, live) = (&self.limits, self.entries.live);
+        let counts = kind == ChangeKind::Alive || !self.leaves_ends_uncounted();
         let instance = self.instances.lookup(key).map(|index| self.instances.get(index));
         let values = instance.map_or(0, Instance::values);
-        let replaced = instance.filter(|_| limits.depth.is_some_and(|depth| values >= depth));
+        let replaced = instance.filter(|_| counts && limits.depth.is_some_and(|depth| values >= depth));
         // Of a reader without accessible samples, only a set that can be dropped takes the room.
         let (waiting, waiting_bytes) = self.coherence().map_or((0, 0), Coherence::held);
-        let live = if live == 0 { 0 } else { live + waiting };
-        if replaced.is_none() && live >= limits.max_samples {
+        let counted = if live == 0 { 0 } else { self.counted() + waiting };
+        if counts && replaced.is_none() && counted >= limits.max_samples {
             return Some(Rejection::SamplesLimit);
         }
-        if limits.depth.is_none() && values >= limits.max_samples_per_instance {
+        if counts && limits.depth.is_none() && values >= limits.max_samples_per_instance {
             return Some(Rejection::SamplesPerInstanceLimit);
         }
         let freed = replaced
@@ -115,6 +135,17 @@ impl Cache {
             .map_or(0, |position| cost(self.entries.at(position).at.len as usize));
         (self.bytes + waiting_bytes + cost(len) > limits.max_bytes.saturating_add(freed) && live > 0)
             .then_some(Rejection::BytesLimit)
+    }
+
+    /// Whether ends of instances do not count against limits of samples (DDS 1.4, 2.2.2.5.3.8). There are no more of
+    /// them than values and instances. The memory of a fixed cache holds both, and without a key, any number may end.
+    fn leaves_ends_uncounted(&self) -> bool {
+        self.instances.is_keyed && !self.limits.is_fixed
+    }
+
+    /// Samples that count against the limit of samples.
+    fn counted(&self) -> usize {
+        self.entries.live - if self.leaves_ends_uncounted() { self.ends } else { 0 }
     }
 
     /// Whether a sample is longer than the limits table allows, so that it never finds room.
@@ -151,7 +182,7 @@ impl Cache {
     /// Whether there is no room to hold back a sample with a payload of `len` bytes.
     #[inline]
     pub(super) fn is_full_of_held(&self, len: usize) -> bool {
-        let count = self.entries.live + self.held;
+        let count = self.counted() + self.held;
         (count >= self.limits.max_samples && self.limits.depth.is_none())
             || self.held >= self.limits.held
             || self.is_too_long(len)
@@ -162,7 +193,7 @@ impl Cache {
     /// least one.
     pub(super) fn room(&self) -> usize {
         let samples = match self.limits.depth {
-            None => self.limits.max_samples.saturating_sub(self.entries.live + self.held),
+            None => self.limits.max_samples.saturating_sub(self.counted() + self.held),
             Some(_) => usize::MAX,
         };
         let bytes = self.limits.max_bytes.saturating_sub(self.bytes + self.held_bytes);
@@ -172,7 +203,7 @@ impl Cache {
     /// Whether requesting more samples is pointless. Reached some time before [`Cache::refusal`]
     /// refuses one.
     pub(super) fn is_nearly_full(&self) -> bool {
-        self.entries.live >= self.limits.max_samples || self.bytes > self.limits.max_bytes / 4 * 3
+        self.counted() >= self.limits.max_samples || self.bytes > self.limits.max_bytes / 4 * 3
     }
 
     /// Number of samples in the queue.
@@ -493,7 +524,10 @@ impl Cache {
         }
         let instance = self.instances.get_mut(index);
         self.entries.link_back(instance);
-        instance.state_changes += u32::from(stored.kind != ChangeKind::Alive);
+        if stored.kind != ChangeKind::Alive {
+            instance.state_changes += 1;
+            self.ends += 1;
+        }
         let is_first = instance.count == 1;
         self.entries.push_back(Entry {
             at: stored.at,
@@ -521,7 +555,7 @@ impl Cache {
         let entry = &self.entries.ring[index];
         let instance = self.instances.get_mut(entry.instance);
         let is_new_instance = instance.viewed_by == 0 || instance.viewed_by == self.accesses;
-        if is_new_instance {
+        if is_new_instance && entry.is_of_latest_generation(instance) {
             instance.viewed_by = self.accesses;
         }
         f(RawSample::of(entry, instance, self.chunks.payload(entry.at), (is_keyed, is_new_instance)));
@@ -536,7 +570,10 @@ impl Cache {
         self.entries.unread -= usize::from(!was_read);
         let instance = self.instances.get_mut(instance);
         instance.count -= 1;
-        instance.state_changes -= u32::from(kind != ChangeKind::Alive);
+        if kind != ChangeKind::Alive {
+            instance.state_changes -= 1;
+            self.ends -= 1;
+        }
         instance
     }
 

@@ -139,7 +139,7 @@ impl Delivery {
                 if cache.ends_unknown_instance(stored) {
                     return true;
                 }
-                let rejection = cache.refusal(stored.key(), stored.len());
+                let rejection = cache.refusal_by_kind(stored.kind, stored.key(), stored.len());
                 if rejection.is_some_and(Rejection::is_of_instance) {
                     full_instance = stored.key();
                 }
@@ -204,7 +204,7 @@ impl Delivery {
         }
         let Sample { kind, key, source_timestamp, .. } = sample;
         let rejection = match proxy.arrival(sn) {
-            Arrival::Next { .. } => self.cache.refusal(key, len),
+            Arrival::Next { .. } => self.cache.refusal_by_kind(kind, key, len),
             Arrival::Ahead if self.cache.is_full_of_held(len) && self.cache.held > 0 => {
                 if self.cache.len() == 0 {
                     // Only the missing sample can make room, not the application: go on requesting.

@@ -33,6 +33,13 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Whether the instance was not born again since the sample arrived: it belongs to the most recent generation (DDS
+    /// 1.4, 2.2.2.5.3.8).
+    pub(super) fn is_of_latest_generation(&self, instance: &Instance) -> bool {
+        (self.disposed_generation, self.no_writers_generation)
+            == (instance.disposed_generation, instance.no_writers_generation)
+    }
+
     const VACANT: Self = Self {
         at: ChunkRef::NONE,
         kind: ChangeKind::Alive,

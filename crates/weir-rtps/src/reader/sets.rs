@@ -1,6 +1,6 @@
 //! Coherent sets and ordered access in the reader and its cache (PRESENTATION, DDS 1.4, 2.2.3.6).
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use weir_wire::{Guid, ParameterList, SequenceNumber};
@@ -195,8 +195,8 @@ impl Cache {
         count
     }
 
-    /// Passes the first sample in the order of the group, of those that are selected and for which `is_wanted` returns
-    /// `true`. It is called for few of them.
+    /// Passes the first sample in the order of the groups, as [`merge`](super::groups::merge) has it, of those that are
+    /// selected and for which `is_wanted` returns `true`. It is called for few of them.
     pub(super) fn access_one_of_group(
         &mut self,
         max: usize,
@@ -208,18 +208,21 @@ impl Cache {
         let mut count = 0;
         while count == 0 && max > 0 {
             let Some(enforced) = &self.enforced else { break };
-            let mut first: Option<(usize, (Guid, SequenceNumber))> = None;
+            let mut firsts: BTreeMap<Guid, (SequenceNumber, usize)> = BTreeMap::new();
             for (index, entry) in self.entries.ring.iter().enumerate() {
                 if !self.is_selected(index, selection) {
                     continue;
                 }
-                let at = enforced.position(entry.writer, entry.sequence_number);
-                let is_before = first.is_none_or(|(_, first)| first.0 == at.0 && at.1 < first.1);
+                let (group, number) = enforced.position(entry.writer, entry.sequence_number);
+                let is_before = firsts.get(&group).is_none_or(|(first, _)| number < *first);
                 if is_before && is_wanted(self, index) {
-                    first = Some((index, at));
+                    firsts.insert(group, (number, index));
                 }
             }
-            let Some((index, _)) = first else { break };
+            let written_at =
+                |index: usize| self.entries.ring[index].source_timestamp.map(|at| (at.seconds, at.fraction));
+            let first = firsts.iter().min_by_key(|(group, (_, index))| (written_at(*index), **group));
+            let Some((_, &(_, index))) = first else { break };
             let instance = self.entries.ring[index].instance;
             // A sample that does not count is removed.
             count = usize::from(self.visit(index, remove, f));

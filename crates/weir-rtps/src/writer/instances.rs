@@ -40,6 +40,8 @@ pub(super) struct Instances {
     /// Every sample is admitted: instances do not matter and nothing is limited.
     is_open: bool,
     is_volatile: bool,
+    /// Instances have deadlines.
+    is_watched: bool,
     limits: Limits,
     hasher: KeyHasher,
     table: HashTable<u32>,
@@ -175,6 +177,7 @@ impl Instances {
             is_keyed: is_keyed && is_tracking,
             is_open: !(is_keyed && is_tracking) && limits.samples == usize::MAX && limits.bytes == usize::MAX,
             is_volatile: config.keeps_nothing_for_late_readers(),
+            is_watched: finite(config.deadline).is_some(),
             limits,
             hasher: KeyHasher::new(config.hash_seed),
             table: HashTable::new(),
@@ -443,10 +446,14 @@ impl Instances {
         });
     }
 
-    /// Distinguishes instances from now on, if the topic has a key: deadlines are those of instances.
-    pub(super) fn track(&mut self, has_key: bool) {
-        self.is_keyed = has_key;
-        self.is_open &= !has_key;
+    /// Begins or ceases to watch the deadlines of instances. From the first deadline on, they are distinguished, if the
+    /// topic has a key.
+    pub(super) fn watch(&mut self, is_watched: bool, has_key: bool) {
+        self.is_watched = is_watched;
+        if is_watched {
+            self.is_keyed = has_key;
+            self.is_open &= !has_key;
+        }
     }
 
     /// Returns the registered instances. A topic without a key has instance 0.
@@ -641,7 +648,8 @@ impl Instances {
         let is_worth_it =
             self.table.len() > config::INSTANCES_REMEMBERED && self.table.len() > 4 * history.span();
         let is_free = self.unsent.is_empty() && !self.limits.are_instances_limited;
-        if is_worth_it && is_free && self.depth.is_some() {
+        // A deadline goes on until its instance ends.
+        if is_worth_it && is_free && self.depth.is_some() && !self.is_watched {
             let (list, vacant, earlier) = (&self.list, &mut self.vacant, &mut self.earlier);
             let registered = &mut self.registered;
             self.table.retain(|index| {

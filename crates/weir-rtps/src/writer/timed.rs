@@ -116,9 +116,7 @@ impl WriterCore {
     /// starts now for each instance that is written.
     pub fn set_periods(&mut self, now: Time, lifespan: Duration, deadline: Duration) {
         (self.config.lifespan, self.config.deadline) = (lifespan, deadline);
-        if finite(deadline).is_some() {
-            self.instances.track(self.config.guid.entity.is_keyed());
-        }
+        self.instances.watch(finite(deadline).is_some(), self.config.guid.entity.is_keyed());
         let watched: Vec<_> = match self.timed.as_ref().and_then(|timed| timed.deadlines.as_ref()) {
             Some(deadlines) => deadlines.watched().collect(),
             None if self.history.last() == SequenceNumber::ZERO => Vec::new(),
@@ -175,7 +173,8 @@ impl WriterCore {
                 service.retain(is_kept);
             }
         }
-        let Some(lifespan) = timed.lifespan else { return };
+        // The end of an instance is no value that becomes stale.
+        let Some(lifespan) = timed.lifespan.filter(|_| kind == ChangeKind::Alive) else { return };
         timed.forget_before(history.first());
         timed.expiring.push_back((now + lifespan, sn));
         if timed.expiring.len() > 2 * history.len() + EXPIRING_SPARE {

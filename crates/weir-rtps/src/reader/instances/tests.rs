@@ -209,6 +209,24 @@ fn the_instance_state_is_that_of_the_access_and_the_generations_are_those_of_the
 }
 
 #[test]
+fn the_view_is_new_until_a_sample_of_the_latest_generation_was_accessed() {
+    let mut topic = Topic::keep(History::KeepAll);
+    topic.write(1, 5, 10);
+    topic.dispose(1, 5);
+    topic.write(1, 5, 11);
+    topic.write(1, 5, 12);
+    let mut is_new = Vec::new();
+    for _ in 0..4 {
+        let all = SampleSelection { states: States::ANY, instance: None };
+        topic.reader.access(1, all, true, |sample| {
+            is_new.push(sample.is_new_instance);
+            true
+        });
+    }
+    assert_eq!(is_new, [true, true, true, false]);
+}
+
+#[test]
 fn an_instance_has_no_writers_when_the_last_one_has_left() {
     let mut topic = Topic::keep(History::KeepAll);
     topic.write(1, 5, 10);
@@ -352,6 +370,25 @@ fn a_best_effort_reader_rejects_what_is_beyond_its_limits_and_says_why() {
         1,
     );
     check(|it| it.max_bytes = 200, Rejection::BytesLimit, &[1, 2, 3], 3);
+}
+
+#[test]
+fn ends_of_instances_find_room_and_take_none_of_the_samples() {
+    for reliability in [Reliability::Reliable, Reliability::BestEffort] {
+        let mut topic = limited(reliability, |it| it.max_samples_per_instance = Some(2));
+        topic.write(1, 5, 10);
+        topic.write(1, 5, 11);
+        topic.dispose(1, 5);
+        assert_eq!(topic.take().last(), Some(&(5, None, DISPOSED, true, (0, 0))), "{reliability:?}");
+        let mut topic = limited(reliability, |it| it.max_samples = Some(2));
+        topic.write(1, 5, 10);
+        topic.dispose(1, 5);
+        topic.write(1, 6, 11);
+        topic.dispose(1, 6);
+        topic.write(1, 7, 12);
+        assert_eq!(topic.read().len(), 4, "{reliability:?}");
+        assert_eq!(topic.reader.last_rejection(), Some((Rejection::SamplesLimit, Some(key(7)))));
+    }
 }
 
 #[test]

@@ -115,6 +115,36 @@ fn samples_of_a_group_are_accessed_one_at_a_time_by_their_number() {
     assert_eq!((count, seen, reader.available()), (1, vec![5, 6], 0));
 }
 
+/// As the subscriber merges them: by the time at which they were written.
+#[test]
+fn samples_of_several_groups_are_accessed_by_time_and_in_each_group_by_number() {
+    let mut reader = two_writers(presented(PresentationScope::Group, false, true));
+    let other = Guid { prefix: GuidPrefix([8; 12]), ..GROUP };
+    reader.set_writer_group(WEAK, GROUP);
+    reader.set_writer_group(STRONG, other);
+    // In the order of arrival: the first group's is the latest. The second of the other has an earlier time than the
+    // first.
+    for (writer, sn, value, seconds) in [(WEAK, 1, 1, 10), (STRONG, 1, 2, 6), (STRONG, 2, 3, 5)] {
+        let mut list = Vec::new();
+        let mut parameters = ParameterListWriter::new(&mut list);
+        number(sn).encode(&mut parameters);
+        parameters.finish();
+        let data = Data {
+            reader: EntityId::UNKNOWN,
+            writer: writer.entity,
+            sequence_number: SequenceNumber(sn),
+            inline_qos: Some(ParameterList::parse(&list, Endianness::Little).unwrap().0),
+            payload: Payload::Data(&[0, 1, 0, 0, value, value, 0, 0]),
+        };
+        reader.handle_data(at(1), &writer, &data, Some(Timestamp { seconds, fraction: 0 }), None);
+    }
+    let mut positions = Vec::new();
+    reader.group_positions(States::ANY, &mut positions);
+    assert_eq!(groups::merge(&[positions]).len(), 3);
+    let seen: Vec<_> = (0..3).flat_map(|_| access(&mut reader, usize::MAX)).collect();
+    assert_eq!(seen, [2, 3, 1]);
+}
+
 #[test]
 fn only_samples_in_the_states_that_are_meant_have_a_position() {
     let mut reader = two_writers(presented(PresentationScope::Group, false, true));

@@ -134,6 +134,17 @@ fn a_sample_that_was_not_taken_in_its_lifespan_is_gone() {
 }
 
 #[test]
+fn the_end_of_an_instance_does_not_expire() {
+    let mut reader = two_writers(keyed());
+    reader.set_writer_policies(WEAK, WriterPolicies { lifespan: Duration::from_millis(10), strength: 1 });
+    let mut writer = Source::new(WEAK);
+    writer.send(&mut reader, at(0), 1);
+    writer.end(&mut reader, at(1), 1, 1);
+    reader.handle_timeout(at(50));
+    assert_eq!(states(&mut reader), [InstanceState::NotAliveDisposed]);
+}
+
+#[test]
 fn samples_that_expire_are_found_after_the_queue_was_compacted() {
     let mut config = keyed();
     config.history = History::KeepLast(1);

@@ -64,6 +64,25 @@ fn a_reader_that_misses_an_expired_sample_is_told_that_it_is_gone() {
 }
 
 #[test]
+fn the_end_of_an_instance_does_not_expire() {
+    let guid = Guid::new(WRITER.prefix, EntityId::user_writer(1, true));
+    let mut writer = WriterCore::new(WriterConfig {
+        history: History::KeepAll,
+        lifespan: Duration::from_millis(10),
+        ..WriterConfig::new(guid, Reliability::Reliable)
+    });
+    writer.match_reader(at(0), reader(READER, true));
+    sent(&mut writer, at(0));
+    acknack(&mut writer, 1, 1, &[]);
+    write_keyed(&mut writer, at(0), Some([1; 16]), b"x").unwrap();
+    let end = Change { kind: ChangeKind::Disposed, key: Some([1; 16]), payload: &[] };
+    writer.write_change(at(1), None, end).unwrap();
+    sent(&mut writer, at(1));
+    writer.handle_timeout(at(30));
+    assert_eq!((writer.kept(), writer.counters().samples_expired), (1, 1));
+}
+
+#[test]
 fn what_expires_before_it_leaves_is_not_sent() {
     let mut writer = WriterCore::new(WriterConfig {
         history: History::KeepLast(10),
@@ -132,6 +151,31 @@ fn an_instance_that_is_not_written_in_time_misses_its_deadline() {
         let status = writer.take_deadline_missed();
         assert_eq!((status.total_count, status.total_count_change, status.last_key), (4, 3, Some(one)));
     }
+}
+
+#[test]
+fn deadlines_of_many_instances_without_readers_are_all_kept_until_they_end() {
+    let guid = Guid::new(WRITER.prefix, EntityId::user_writer(1, true));
+    let mut writer = WriterCore::new(WriterConfig {
+        history: History::KeepLast(1),
+        deadline: Duration::from_millis(10),
+        ..WriterConfig::new(guid, Reliability::Reliable)
+    });
+    let key = |number: u16| {
+        let mut key = [0; 16];
+        key[..2].copy_from_slice(&number.to_be_bytes());
+        Some(key)
+    };
+    (0..1100).for_each(|number| _ = write_keyed(&mut writer, at(0), key(number), b"x").unwrap());
+    (1100..2200).for_each(|number| _ = write_keyed(&mut writer, at(5), key(number), b"x").unwrap());
+    writer.handle_timeout(at(10));
+    assert_eq!(writer.take_deadline_missed().total_count, 1100);
+    for number in 0..2200 {
+        let end = Change { kind: ChangeKind::Disposed, key: key(number), payload: &[] };
+        writer.write_change(at(11), None, end).unwrap();
+    }
+    writer.handle_timeout(at(100));
+    assert_eq!(writer.take_deadline_missed().total_count, 1100, "all have ended");
 }
 
 #[test]
