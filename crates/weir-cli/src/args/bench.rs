@@ -36,7 +36,7 @@ pub(crate) struct BenchArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Workload {
-    /// Measure these engines, or `all`; see Engines below
+    /// Measure these engines, or `all`; see Engines below; `udp,weir` with --breakdown or --workload
     #[arg(
         long,
         value_name = "LIST",
@@ -95,7 +95,7 @@ pub(crate) struct Workload {
     )]
     pub(crate) sizes: Vec<u64>,
 
-    /// Send N samples/s or N% of the maximum, on a schedule [default: ping-pong]
+    /// Send N samples/s or N% of the maximum, which is measured first, on a schedule [default: ping-pong]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) rate: Vec<Rate>,
 

@@ -17,7 +17,7 @@ Examples:
   weir lab up                                       # hosts a and b, with a cable
   weir lab up --link veth,rate=1G,mtu=9000 a b c    # three hosts and a switch
   weir run smoke --hosts pub=lab:a,sub=lab:b        # measures between them
-  weir lab exec b -- weir udp server                # runs a command on a host
+  weir lab exec b -- ip address                     # runs a command on a host
   weir lab down
 
 Exit codes: 0 success, 1 the lab is down or broken (status), 2 usage, 3 environment; exec: that of the command")]

@@ -126,7 +126,7 @@ pub(crate) struct PublishedRunArgs {
     )]
     pub(crate) profile: Profile,
 
-    /// Use an interface, or a virtual link (root): veth, or veth,OPTION...
+    /// Use an interface, or a virtual link (root): veth, veth,OPTION..., or another link of `weir bench`
     #[arg(long, alias = "path", value_name = "LINK", default_value = "lo", help_heading = "Host")]
     pub(crate) link: LinkChoice,
 

@@ -167,7 +167,7 @@ const THREADS: &[OptionDef] = &[
     works("waitsetDelayUsec", Number(0, 10_000_000), Both)
         .about("Limit the wait of -useReadThread, in microseconds [default: 0; 100 with -waitsetEventCount]"),
     works("waitsetEventCount", Number(1, INT), Both)
-        .about("Wait for N samples in -useReadThread [default: 5]"),
+        .about("Wait for N samples in -useReadThread [default: 1; 5 with -waitsetDelayUsec]"),
     works("profile", OneOf(&["full", "small"]), Both).about(
         "Run the engine with threads (full), or without and with little memory (Weir only) [default: full]",
     ),

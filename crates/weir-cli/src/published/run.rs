@@ -83,7 +83,7 @@ impl FromStr for LinkChoice {
                 text.parse().map(Self::Cable).map_err(|error| format!("{error}"))
             }
             "" => {
-                Err("expected an interface, veth, or veth,OPTION..., such as veth,mtu=9000,rate=1G"
+                Err("expected an interface, veth, or a link of `weir bench --link`, such as veth,mtu=9000,rate=1G"
                     .to_owned())
             }
             name => Ok(Self::Interface(name.to_owned())),

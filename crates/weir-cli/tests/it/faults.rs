@@ -18,6 +18,22 @@ fn an_unwritable_folder_is_noticed_before_the_run() {
 }
 
 #[test]
+fn a_disk_that_becomes_full_ends_a_run_and_what_was_measured_is_kept() {
+    let scene = Scene::new();
+    let sizes: Vec<String> = (32..132).map(|size| size.to_string()).collect();
+    let words =
+        format!("bench --output results {BRIEF} --engines mock --tests latency --sizes {}", sizes.join(","));
+    let finished = scene.weir_with_room(64, &words).expect_code(3);
+    let finished =
+        finished.expect_stderr("cannot write results/results.jsonl").expect_stderr("make room there");
+    let cases = weir_results::Run::load(scene.results().join("results.jsonl")).unwrap().cases.len();
+    assert!((5..100).contains(&cases), "{cases}");
+    // The tables have them.
+    assert!(finished.stdout.contains("| mock "), "{}", finished.stdout);
+    scene.weir("view results").expect_code(0);
+}
+
+#[test]
 fn a_folder_that_holds_a_run_is_not_overwritten() {
     let scene = Scene::new();
     scene.bench("--engines mock --tests latency --sizes 32").expect_code(0);

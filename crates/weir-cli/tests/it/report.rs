@@ -91,7 +91,7 @@ fn a_full_disk_costs_no_file_and_leaves_none() {
         ("export results -o cases.csv", "cases.csv"),
     ] {
         let text = format!("cannot write {file}");
-        scene.weir_on_a_full_disk(words).expect_code(3).expect_stderr(&text).expect_stderr("another file");
+        scene.weir_with_room(4, words).expect_code(3).expect_stderr(&text).expect_stderr("another file");
     }
     assert_eq!(std::fs::read_to_string(scene.path("report.html")).unwrap(), "an earlier report");
     let names = std::fs::read_dir(scene.path("")).unwrap().map(|entry| entry.unwrap().file_name());

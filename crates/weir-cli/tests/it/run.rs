@@ -150,6 +150,21 @@ fn a_study_goes_on_within_and_a_line_that_was_cut_is_measured_again() {
 }
 
 #[test]
+fn a_run_that_found_the_disk_full_goes_on_when_there_is_room() {
+    let sizes: Vec<String> = (32..132).map(|size| size.to_string()).collect();
+    let scene = with_plan(&PLAN.replace("[32, \"1k\"]", &format!("[{}]", sizes.join(", "))));
+    let finished = scene.weir_with_room(64, "run plan.toml --output results").expect_code(3);
+    finished.expect_stderr("cannot write results/times/results.jsonl").expect_stderr("make room there");
+    let path = scene.results().join("times/results.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let whole = &text[..=text.rfind('\n').unwrap()];
+    assert!((6..100).contains(&whole.lines().count()), "{}", whole.lines().count());
+    scene.weir("run plan.toml --output results").expect_code(0);
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with(whole));
+    assert_eq!((cases(&scene, "times").len(), cases(&scene, "rates").len()), (100, 1));
+}
+
+#[test]
 fn a_changed_plan_is_not_continued_but_its_requirements_may_change() {
     let scene = with_plan(PLAN);
     scene.weir("run plan.toml --output results").expect_code(0);

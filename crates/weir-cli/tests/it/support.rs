@@ -123,11 +123,11 @@ impl Scene {
         Finished::from(command.output().unwrap())
     }
 
-    /// Runs `weir` with files of at most 4 KiB, as on a disk that is nearly full.
-    pub(crate) fn weir_on_a_full_disk(&self, words: &str) -> Finished {
+    /// Runs `weir` with files of at most so many KiB, as on a disk that is nearly full.
+    pub(crate) fn weir_with_room(&self, kib: u32, words: &str) -> Finished {
         let weir = assert_cmd::cargo::cargo_bin("weir");
         // Without the signal, a write beyond the limit is an error.
-        let script = format!("trap '' XFSZ; ulimit -f 8; exec {} {words}", weir.display());
+        let script = format!("trap '' XFSZ; ulimit -f {}; exec {} {words}", 2 * kib, weir.display());
         let mut command = std::process::Command::new("sh");
         Finished::from(command.current_dir(self.folder.path()).args(["-c", &script]).output().unwrap())
     }

@@ -87,7 +87,7 @@ pub(super) fn kind_of(name: &str) -> ExportType {
 }
 
 const TEXTS: &str = "engine test reliability wait coalescing latency_kind not_measured warnings path mode direction \
-     multicast_group";
+     multicast_group beside";
 
 const FLAGS: &str = "keyed multicast loans kept_awake duplex connected gro clocks_shared";
 

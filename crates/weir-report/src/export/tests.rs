@@ -30,6 +30,8 @@ fn run() -> Run {
         it.figures.throughput =
             Some(ThroughputSummary { samples_per_s: 123.25, lost: u64::MAX, ..ThroughputSummary::default() });
         it.point.keyed = true;
+        it.conditions.beside = Some("tcp".into());
+        it.figures.beside_mbps = Some(12.5);
         it.conditions.path = Some("tun,rate=1M\nline".into());
         it.figures.link = Some(LinkFigures { overrun_packets: 5, ..LinkFigures::default() });
         it.figures.udp = Some(UdpFigures { flows: 3, ..UdpFigures::default() });
