@@ -277,12 +277,12 @@ mod tests {
         let mut settle = |sent: Sent, samples, fragments| {
             answered.settle(sent, Received { samples, fragments, ..Received::default() })
         };
-        assert_eq!(settle(sent(0, 0), 0, 0), 0);
-        assert_eq!(settle(sent(10, 20), 5, 15), 10_000);
+        assert_eq!(settle(sent(10, 20), 5, 15), 0);
         for _ in 0..2 {
             assert_eq!(settle(sent(5, 10), 3, 8), 0);
-            assert_eq!(settle(sent(10, 20), 5, 15), 0);
         }
+        assert_eq!(settle(sent(20, 30), 15, 25), 0);
+        assert_eq!(settle(sent(30, 30), 24, 25), 1000);
     }
 
     #[test]
