@@ -16,11 +16,21 @@ use crate::{Case, Environment, HostRecord};
 /// Name of the results file in its folder.
 pub const RESULTS_FILE_NAME: &str = "results.jsonl";
 
+/// Returns what helps against an error of a write.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            "make room there"
+        }
+        _ => "make it writable",
+    }
+}
+
 /// A results file that cannot be written or read.
 #[derive(Debug, Error)]
 pub enum ResultsError {
     /// The folder or the file cannot be written.
-    #[error("cannot {what} {}: {source}; choose another folder or make it writable", path.display())]
+    #[error("cannot {what} {}: {source}; choose another folder or {}", path.display(), remedy(source))]
     Write {
         /// `create the results folder` or `write`.
         what: &'static str,

@@ -36,7 +36,7 @@ pub(crate) struct BenchArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Workload {
-    /// Measure these engines, or `all`; see Engines below; `udp,weir` with --breakdown or --workload
+    /// Measure these engines, or `all` (see Engines); with --breakdown or --workload: udp,weir
     #[arg(
         long,
         value_name = "LIST",

@@ -30,7 +30,7 @@ fn a_disk_that_becomes_full_ends_a_run_and_what_was_measured_is_kept() {
     assert!((5..100).contains(&cases), "{cases}");
     // The tables have them.
     assert!(finished.stdout.contains("| mock "), "{}", finished.stdout);
-    scene.weir("view results").expect_code(0);
+    scene.weir("export results -o cases.csv").expect_code(0);
 }
 
 #[test]
