@@ -244,8 +244,8 @@ const RUNS: &[(&str, &str)] = &[
     (
         "links-best-effort.jsonl",
         "bench --engines weir,weir-links,cyclonedds-links,fastdds-links --tests throughput \
-         --reliability best-effort --batch 0 --sizes 1k,8k,63000,1M --cpus none --duration 5s --warmup 1s --link lan100 --link wifi \
-         --link lte --link lte,reverse=on --link wan --link satellite --link lan1g",
+         --reliability best-effort --batch 0 --sizes 1k,8k,63000,1M --cpus none --duration 5s --warmup 1s \
+         --link lan100 --link wifi --link lte --link lte,reverse=on --link wan --link satellite --link lan1g",
     ),
     (
         "links-age.jsonl",

@@ -197,10 +197,9 @@ impl ReaderProxy {
         !self.is_late() && self.keeps(now).is_some_and(|most| self.acknowledged.0 + 1 + most <= unsent.0)
     }
 
-    /// The same, also if it is apart.
+    /// Returns what [`takes`](Self::takes) does, also for a reader that is apart.
     fn keeps(&self, now: Time) -> Option<i64> {
-        let is_waited_for = self.is_awaited();
-        let it = self.requested.discards.as_ref().filter(|it| it.run > 0 && is_waited_for)?;
+        let it = self.requested.discards.as_ref().filter(|it| it.run > 0 && self.is_awaited())?;
         // One that answers may only be slow.
         let patience = config::DISCARDS_PATIENCE * if self.is_silent() { 1 } else { 10 };
         let is_stuck = |since| now.since(since) >= patience;
