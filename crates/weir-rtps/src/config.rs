@@ -146,8 +146,13 @@ pub const RECEIPT_BYTES: u64 = 8 * 1024;
 pub const RECEIPT_BYTES_MANY: u64 = 64 * 1024;
 /// Where round trips are shorter, longer ones alone do not show a bottleneck to a best-effort writer: only losses do.
 pub const QUESTION_ROUND_TRIP_MIN: Duration = Duration::from_micros(250);
-/// For so long, a best-effort reader is expected to answer the first time.
+/// For so long, a best-effort reader is expected to answer the first time...
 pub const RECEIPT_WAIT: Duration = Duration::from_secs(1);
+/// ... or for so many times as long as its participant took to answer discovery: it is matched before it discovers the
+/// writer...
+pub const RECEIPT_WAIT_ANSWERS: u32 = 4;
+/// ... and for so long at most.
+pub const RECEIPT_WAIT_MAX: Duration = Duration::from_secs(6);
 /// What a best-effort writer has waiting for a paced path leaves within this time; what is older is not sent.
 pub const BEST_EFFORT_WAIT: Duration = Duration::from_millis(100);
 /// A path that takes less than others for this time, or a quarter of its round trip, does not hold them up.

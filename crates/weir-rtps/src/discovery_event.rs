@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::net::{Ipv4Addr, SocketAddrV4};
+use core::time::Duration;
 
 use weir_wire::{EntityId, Guid, GuidPrefix, VendorId};
 
@@ -152,6 +153,9 @@ pub struct RemoteEndpoint {
     /// Whether it delimits keys of appendable types in XCDR2, see
     /// [`ParticipantData::delimits_keys`](crate::spdp::ParticipantData::delimits_keys).
     pub delimits_keys: bool,
+    /// How long its participant took to answer when it was discovered, which is a round trip at least. Zero for this
+    /// participant.
+    pub answer_time: Duration,
 }
 
 impl RemoteEndpoint {

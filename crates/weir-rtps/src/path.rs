@@ -97,6 +97,8 @@ pub(crate) struct PathState {
     proof: Proof,
     waits: u64,
     flows: u32,
+    /// The least time in which a participant there has answered discovery.
+    answered_in: Option<Duration>,
     /// Bytes per second that may be sent, whatever the path carries.
     rate_max: Option<f64>,
 }
@@ -254,6 +256,13 @@ impl Path {
     pub fn with_rate_max(rate: u64) -> Self {
         let rate_max = Some((rate as f64).max(config::PATH_RATE_MIN));
         Self(Arc::new(Lock::new(PathState { rate_max, ..PathState::default() })))
+    }
+
+    /// Records how long a participant there took to answer discovery. Best-effort readers at its end are expected to
+    /// take as long.
+    pub fn note_answer_time(&self, time: Duration) {
+        let mut state = self.lock();
+        state.answered_in = Some(state.answered_in.map_or(time, |known| known.min(time)));
     }
 
     /// Returns what is known.
@@ -460,6 +469,12 @@ impl PathState {
             is_window_limit: false,
             is_limited: rounds.is_limited(now),
         }
+    }
+
+    /// Returns for how long an answer to the first question is worth to wait for.
+    pub(crate) fn first_answer_time(&self) -> Duration {
+        let answer = self.answered_in.unwrap_or_default().max(self.round_trip_min().unwrap_or_default());
+        (answer * config::RECEIPT_WAIT_ANSWERS).clamp(config::RECEIPT_WAIT, config::RECEIPT_WAIT_MAX)
     }
 
     /// Returns the time since something last passed.

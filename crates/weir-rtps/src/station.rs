@@ -327,7 +327,7 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
             match event {
                 DiscoveryEvent::ReaderMatched { writer, reader } => self.match_reader(now, writer, reader),
                 DiscoveryEvent::ReaderChanged { writer, reader } => {
-                    let (path, segment_max) = (self.paths.to(&reader.destinations), self.segment_max());
+                    let (path, segment_max) = (self.paths.to(&reader), self.segment_max());
                     if let Some(core) = self.writer(writer) {
                         core.set_content_filter(reader.guid, reader.content_filter.as_deref());
                         core.move_reader(now, reader.guid, reader.destinations, None, segment_max, path);
@@ -366,7 +366,7 @@ impl<D: Driver, const WRITERS: usize, const READERS: usize> Station<D, WRITERS, 
     }
 
     fn match_reader(&mut self, now: Time, writer: EntityId, reader: RemoteEndpoint) {
-        let (path, segment_max) = (self.paths.to(&reader.destinations), self.segment_max());
+        let (path, segment_max) = (self.paths.to(&reader), self.segment_max());
         let Some(core) = self.writer(writer) else { return };
         let (guid, filter) = (reader.guid, reader.content_filter.clone());
         core.match_reader(now, proxy_of(reader, segment_max, path));

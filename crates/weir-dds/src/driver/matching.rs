@@ -225,7 +225,7 @@ impl Driver {
                     writer.without_key_delimiters.lock().insert(guid);
                 }
                 writer.note_expectation(guid, reader.expects_inline_qos);
-                let path = self.paths.to_reader(&reader.destinations);
+                let path = self.paths.to_reader(&reader);
                 let segment_max = self.watch_path_size(now, &reader.destinations, path.is_some(), state);
                 self.match_reader(now, writer, reader, (segment_max, path), &mut state.user_outbox);
                 followed.connect(writer);
@@ -235,7 +235,7 @@ impl Driver {
             DiscoveryEvent::ReaderChanged { writer, reader } => {
                 let Some(writer) = table.writers.get(&writer) else { return };
                 writer.note_expectation(reader.guid, reader.expects_inline_qos);
-                let path = self.paths.to_reader(&reader.destinations);
+                let path = self.paths.to_reader(&reader);
                 let segment_max = self.watch_path_size(now, &reader.destinations, path.is_some(), state);
                 self.change_reader(now, writer, reader, (segment_max, path));
                 followed.connect(writer);

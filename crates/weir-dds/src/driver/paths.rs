@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use parking_lot::Mutex;
+use weir_rtps::discovery_event::RemoteEndpoint;
 use weir_rtps::path::{self, Path, PathReport, host_of};
 
 /// The paths in use, and how new ones begin.
@@ -21,13 +22,15 @@ impl Paths {
     }
 
     /// Returns the path to a reader; `None` if it is on this host, where nothing needs to be paced.
-    pub(crate) fn to_reader(&self, destinations: &[SocketAddrV4]) -> Option<Path> {
-        let host = elsewhere(destinations)?;
+    pub(crate) fn to_reader(&self, reader: &RemoteEndpoint) -> Option<Path> {
+        let host = elsewhere(&reader.destinations)?;
         let new = || {
             let path = self.rate_max.map_or_else(Path::new, Path::with_rate_max);
             if self.uses_ecn { path.with_ecn() } else { path }
         };
-        Some(self.known.lock().to_host(host, new))
+        let path = self.known.lock().to_host(host, new);
+        path.note_answer_time(reader.answer_time);
+        Some(path)
     }
 
     /// Returns what is known of the paths in use.

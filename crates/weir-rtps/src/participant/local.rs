@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
+use core::time::Duration;
 
 use weir_wire::{EntityId, Guid};
 
@@ -132,6 +133,7 @@ impl ParticipantCore {
                 expects_inline_qos: false,
                 content_filter: self.content_filters.get(&entity).cloned(),
                 delimits_keys: true,
+                answer_time: Duration::ZERO,
             },
         };
         self.builtin.announce(now, kind, &entry.data(&self.config.default_unicast))?;

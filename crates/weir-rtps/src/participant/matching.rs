@@ -139,7 +139,8 @@ impl ParticipantCore {
         if guid.prefix == self.config.guid_prefix {
             return Some(self.locals.get(&guid.entity)?.seen.clone());
         }
-        Some(self.remotes.get(&guid.prefix)?.endpoints.get(&guid.entity)?.endpoint(guid))
+        let remote = self.remotes.get(&guid.prefix)?;
+        Some(remote.endpoints.get(&guid.entity)?.endpoint(guid, remote.answer_time))
     }
 
     /// Stores the relation of two endpoints. `is_changed`: the data of the remote one are new.

@@ -115,6 +115,7 @@ impl ParticipantCore {
             asked_at: now,
             lease: data.lease.max(self.config.remote_lease_min),
             has_answered: false,
+            answer_time: Duration::ZERO,
             guesses: Default::default(),
             ask_at: None,
             is_introduced: false,
@@ -312,6 +313,7 @@ impl ParticipantCore {
     pub(super) fn participant_answers(&mut self, now: Time, prefix: GuidPrefix) {
         let Some(remote) = self.remotes.get_mut(&prefix) else { return };
         remote.has_answered = true;
+        remote.answer_time = now.since(remote.discovered_at);
         self.validation.unanswered -= 1;
         self.membership_changed_at = now;
         let mut next = self.first_endpoint(prefix);

@@ -44,6 +44,8 @@ pub(super) struct RemoteParticipant {
     /// their numbers. Its endpoints are matched only then, so that a host that forges another one's address, and
     /// receives nothing from us, cannot direct samples or requests there.
     pub(super) has_answered: bool,
+    /// How long the first answer took.
+    pub(super) answer_time: Duration,
     /// Wrong numbers that it has named, from its own hosts and from others.
     pub(super) guesses: [Guesses; 2],
     /// It has named numbers meanwhile, and is to be asked again then.
@@ -152,8 +154,9 @@ impl RemoteEntry {
         self.topic.len() + self.type_name.len() + partitions + data + filter
     }
 
-    /// Returns what a local endpoint that matches it needs to know. `guid`: its own.
-    pub(super) fn endpoint(&self, guid: Guid) -> RemoteEndpoint {
+    /// Returns what a local endpoint that matches it needs to know. `guid`: its own. `answer_time`: that of its
+    /// participant.
+    pub(super) fn endpoint(&self, guid: Guid, answer_time: Duration) -> RemoteEndpoint {
         RemoteEndpoint {
             guid,
             vendor: self.common.vendor,
@@ -164,6 +167,7 @@ impl RemoteEntry {
             expects_inline_qos: self.common.expects_inline_qos,
             content_filter: self.common.content_filter.clone(),
             delimits_keys: self.common.delimits_keys,
+            answer_time,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The paths of a station to other hosts.
 
 use alloc::vec::Vec;
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::Ipv4Addr;
 
+use crate::discovery_event::RemoteEndpoint;
 use crate::limits::Limits;
 use crate::participant::ParticipantConfig;
 use crate::path::{self, Path};
@@ -31,9 +32,11 @@ impl Paths {
     }
 
     /// Returns the path to a reader; `None` if it is on this host, where nothing needs to be paced.
-    pub(super) fn to(&mut self, destinations: &[SocketAddrV4]) -> Option<Path> {
-        let host = path::host_of(destinations).filter(|host| !self.is_own(*host))?;
-        Some(self.known.to_host(host, Path::new))
+    pub(super) fn to(&mut self, reader: &RemoteEndpoint) -> Option<Path> {
+        let host = path::host_of(&reader.destinations).filter(|host| !self.is_own(*host))?;
+        let path = self.known.to_host(host, Path::new);
+        path.note_answer_time(reader.answer_time);
+        Some(path)
     }
 
     /// Returns whether an address is of this host.

@@ -331,7 +331,8 @@ impl Pacing {
 
     /// Returns whether the answer to the last question must be lost.
     pub(super) fn is_overdue(&self, now: Time) -> bool {
-        now.since(self.marked_at) >= self.patience.max(config::HEARTBEAT_DELAY_MIN)
+        let patience = self.patience.max(config::HEARTBEAT_DELAY_MIN).max(self.receipts.patience(now));
+        now.since(self.marked_at) >= patience
     }
 
     /// Returns whether nothing has passed lately on the path of a reader that says what has.

@@ -6,21 +6,25 @@
 //! first flight, slow start, and a rate if there is a bottleneck. What the path does not take in time is left out, the
 //! oldest first. The first question is sent at the match.
 //!
-//! A reader that has not answered for [`config::RECEIPT_WAIT`], behind a link without a way back, is sent everything at
-//! once from then on, as those of other engines are, as long as nothing else is known of their path.
+//! A reader that has not answered for [`config::RECEIPT_WAIT`], or longer where its participant took long to answer
+//! discovery, behind a link without a way back, is sent everything at once from then on, as those of other engines are,
+//! as long as nothing else is known of their path. If it answers after all, its path is measured from then on.
 //!
 //! A writer that has reliable readers, too, knows their paths and asks nothing; nor does one with content filters, one
 //! with a limits table, or any writer about readers that a multicast group serves.
 
 use alloc::collections::VecDeque;
+use core::time::Duration;
 
 use weir_wire::{EntityId, Guid, Receipt, Received, SequenceNumber, push};
 
 use super::compose;
+use super::pacing::Pacing;
 use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
 use crate::config;
 use crate::outbox::Outbox;
+use crate::path::Path;
 use crate::receiver::submessages::Moment;
 use crate::time::Time;
 
@@ -40,6 +44,8 @@ pub(super) struct Receipts {
     pub(super) bytes: u64,
     /// Bytes sent before the last question that was answered.
     answered: u64,
+    /// The first question since the last answer.
+    unanswered_since: Option<Time>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -107,11 +113,18 @@ impl Receipts {
     /// Records a question, and returns its number.
     fn ask(&mut self, now: Time, sent: Sent) -> i64 {
         self.number += 1;
+        self.unanswered_since.get_or_insert(now);
         if self.questions.len() >= QUESTIONS_MAX {
             self.questions.pop_front();
         }
         self.questions.push_back(Question { number: self.number, at: now, sent });
         self.number
+    }
+
+    /// Returns how long to wait before another question, while none is answered: the longer, the longer it takes. So
+    /// the [questions that are remembered](QUESTIONS_MAX) cover any round trip.
+    pub(super) fn patience(&self, now: Time) -> Duration {
+        self.unanswered_since.map_or(Duration::ZERO, |since| now.since(since) / UNANSWERED_SHARE)
     }
 
     /// Returns whether much was sent that no answer has shown.
@@ -122,6 +135,15 @@ impl Receipts {
     /// Returns one of the last questions.
     fn question(&self, number: u32) -> Option<Question> {
         self.questions.iter().find(|it| it.number as u32 == number).copied()
+    }
+}
+
+impl Pacing {
+    /// Returns whether readers at the end of a path are sent everything at once, as none has answered in time.
+    fn gave_up_on(&self, now: Time, path: &Path) -> bool {
+        self.uses
+            .iter()
+            .any(|it| it.path.is(path) && it.expects_receipts_until.is_some() && !it.is_answered(now))
     }
 }
 
@@ -181,7 +203,8 @@ impl WriterCore {
         for it in &mut self.pacing.uses {
             let is_there = |proxy: &ReaderProxy| proxy.path.as_ref().is_some_and(|path| path.is(&it.path));
             if self.proxies.iter().any(|proxy| proxy.is_asked() && is_there(proxy)) {
-                it.expects_receipts_until.get_or_insert(now + config::RECEIPT_WAIT);
+                let wait = it.path.lock().first_answer_time();
+                it.expects_receipts_until.get_or_insert(now + wait);
             }
         }
         self.pacing.mark(now, (SequenceNumber(number), 0));
@@ -207,6 +230,20 @@ impl WriterCore {
         self.counters.samples_left_out += samples.unsigned_abs() * readers as u64;
     }
 
+    /// Begins to measure a path whose reader answers after all: of what it was sent at once, much is lost, and some
+    /// still waits in queues. Nothing but first flights is sent until the next question is answered.
+    fn begin_anew(&mut self, now: Time, path: &Path) {
+        let position = (SequenceNumber(self.pacing.receipts.number), 0);
+        self.pacing.receipts.questions.clear();
+        for it in self.pacing.uses.iter_mut().filter(|it| it.path.is(path)) {
+            it.begin_marks(position);
+            it.unasked = 0;
+        }
+        self.readers_changed(now);
+        self.pacing.receipts.is_due = true;
+        self.due.add_all();
+    }
+
     /// Handles the answer of a best-effort reader.
     pub(crate) fn handle_receipt(&mut self, moment: Moment, reader: Guid, number: u32, received: Received) {
         let now = moment.now;
@@ -214,6 +251,11 @@ impl WriterCore {
         let Some(index) = self.places.find(&self.proxies, &reader) else { return };
         let proxy = &mut self.proxies[index];
         let Some(path) = proxy.path.clone().filter(|_| proxy.is_asked()) else { return };
+        self.pacing.receipts.unanswered_since = None;
+        if proxy.requested.answered.is_none() && self.pacing.gave_up_on(now, &path) {
+            proxy.requested.answered = Some(Answered::default());
+            return self.begin_anew(now, &path);
+        }
         self.pacing.receipts.answered = self.pacing.receipts.answered.max(question.sent.bytes);
         let is_first = proxy.requested.answered.is_none();
         let is_apart = proxy.is_apart();
@@ -241,6 +283,8 @@ impl WriterCore {
 
 /// Questions that are remembered. More are not in flight.
 const QUESTIONS_MAX: usize = 64;
+/// The next question follows after this share of the time without an answer.
+const UNANSWERED_SHARE: u32 = 8;
 /// Samples and fragments sent, after which earlier losses are settled.
 const SETTLED_AFTER: i64 = 4096;
 

@@ -54,7 +54,7 @@ impl Written {
     }
 }
 
-fn set_up_at_once(seed: u64, written: &Written, conditions: &Conditions, answers: Answers) -> Sim {
+fn set_up_unmet(seed: u64, written: &Written, conditions: &Conditions, answers: Answers) -> Sim {
     let mut sim = Sim::unrecorded("best-effort", seed, Link::new());
     sim.set_steps_max(40_000_000);
     sim.add_writer(|setup| {
@@ -69,6 +69,11 @@ fn set_up_at_once(seed: u64, written: &Written, conditions: &Conditions, answers
     let [there, back] = conditions.links();
     sim.network.set_link(writer, reader, there);
     sim.network.set_link(reader, writer, back);
+    sim
+}
+
+fn set_up_at_once(seed: u64, written: &Written, conditions: &Conditions, answers: Answers) -> Sim {
+    let mut sim = set_up_unmet(seed, written, conditions, answers);
     sim.connect(0, 0);
     sim
 }
@@ -328,4 +333,50 @@ fn a_reliable_reader_that_joins_and_leaves_does_not_stop_the_stream() {
         before = taken;
     }
     assert!(sim.now >= Time(8_000_000_000));
+}
+
+/// A satellite link. A reader discovers a writer after the writer has discovered it, here after so many ms.
+///
+/// Of the first questions, the writer had forgotten each before it was answered. What was sent at once when no answer
+/// came seemed to have arrived by the answers that came later: the path was measured as 1600 Mbit/s and more.
+#[test]
+fn a_reader_far_away_that_discovers_the_writer_late_is_not_flooded() {
+    let conditions = Conditions::new(10, 600, 629, 0.005);
+    let mut judge = Judge::default();
+    // The writer knows how long discovery took, or does not and has sent everything meanwhile.
+    for (late_ms, is_known) in [(0, false), (500, false), (1500, true), (4000, false)] {
+        for written in [Written::every(20, SMALL), Written::every(10_000, MEDIUM)] {
+            let [share, refused] = medians(3, |seed| {
+                let mut sim = set_up_unmet(seed, &written, &conditions, Answers::AtOnce);
+                if is_known {
+                    sim.readers[0].path.as_ref().unwrap().note_answer_time(conditions.round_trip);
+                }
+                let [writer, reader] = [*sim.writers[0].address.ip(), *sim.readers[0].address.ip()];
+                sim.tell_writer(0, 0);
+                sim.run_for(Duration::from_millis(late_ms));
+                sim.tell_reader(0, 0);
+                if late_ms == 4000 {
+                    sim.run_for(conditions.round_trip * 2);
+                }
+                let before = sim.network.traffic(writer, reader);
+                sim.run_for(Duration::from_secs(8));
+                let guid = sim.writers[0].config.guid;
+                let first = sim.readers[0].taken(guid).len();
+                sim.run_for(Duration::from_secs(8));
+                let after = sim.network.traffic(writer, reader);
+                let got =
+                    (sim.readers[0].taken(guid).len() - first) * needed((written.size)(1), DATAGRAM_MAX);
+                let refused = (after.queue_full.bytes - before.queue_full.bytes) as f64;
+                [
+                    got as f64 / conditions.rate_bps as f64,
+                    refused / (after.offered.bytes - before.offered.bytes) as f64,
+                ]
+            });
+            let size = (written.size)(1);
+            let shown =
+                format!("{size} B, {late_ms} ms, {is_known}: {share:.3} of the link, refused {refused:.4}");
+            judge.check(share >= 0.6 && refused <= 0.01, shown);
+        }
+    }
+    judge.end();
 }
