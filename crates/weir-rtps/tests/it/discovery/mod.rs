@@ -1,6 +1,7 @@
 //! Participants discover each other, match their endpoints, and notice when one leaves.
 
 mod absence;
+mod answer_time;
 mod changes;
 mod content_filters;
 mod forged_static_peers;
