@@ -73,6 +73,7 @@ mod presented;
 mod reader_proxy;
 mod readers;
 mod receipts;
+mod receipts_apart;
 mod refusal;
 mod repair_budget;
 mod repairs_allowed;

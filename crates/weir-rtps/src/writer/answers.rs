@@ -95,6 +95,7 @@ impl WriterCore {
             let is_heartbeat_due = core::mem::take(&mut proxy.is_heartbeat_due);
             let (guid, to) = (proxy.guid, Arc::clone(&proxy.destinations));
             if proxy.requested.samples.is_empty() && gap_to.is_none() && !is_heartbeat_due {
+                self.ask_apart_when_due(now, index, out);
                 continue;
             }
             let take = |it: &mut Requested| core::mem::take(&mut it.samples);
@@ -121,6 +122,7 @@ impl WriterCore {
             let is_heartbeat_due = is_heartbeat_due || is_marked;
             if !self.proxies[index].is_reliable {
                 self.holes = gone;
+                self.ask_apart_when_due(now, index, out);
                 continue;
             }
             let waits = waits || self.proxies[index].is_asked_lately(now);
@@ -254,7 +256,7 @@ impl WriterCore {
             }
             previous = Some(entry);
             allowed.spend(bytes);
-            self.note_first_sent(index, sn, (1, 1), &mut allowed);
+            self.note_first_sent(index, sn, (1, 1, 1), &mut allowed);
             self.note_group_repair(now, index, sn, &way);
             self.note_sent_again(now, index, (sn, 0), on_the_wire(bytes));
             self.send_withheld(now, sn, None, &to);
@@ -282,7 +284,7 @@ impl WriterCore {
         let before = allowed.spent();
         let fragments = self.repair_large(sn, entry, to, room, allowed, out);
         if fragments > 0 {
-            self.note_first_sent(index, sn, (fragments, entry.fragments()), allowed);
+            self.note_first_sent(index, sn, (fragments, entry.fragments(), fragments), allowed);
             self.count_repair(allowed, 0, true);
             self.send_withheld(now, sn, None, to);
             self.note_sent_again(now, index, (sn, 0), allowed.spent() - before);

@@ -22,6 +22,7 @@ use weir_wire::SequenceNumber;
 use super::pacing::{Pacing, Position};
 use super::path_uses::PathUse;
 use super::reader_proxy::ReaderProxy;
+use super::receipts::Answered;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
@@ -145,7 +146,8 @@ impl Pacing {
             let is_out = if it.is_late {
                 true
             } else if it.is_out {
-                is_amid || may_be_out && (it.owes || it.is_aside && it.is_limit)
+                let is_full = it.taken.is_blocked && it.is_answered(now);
+                is_amid || may_be_out && (it.owes || is_full || it.is_aside && it.is_limit)
             } else if it.is_aside {
                 may_be_out && it.is_limit
             } else {
@@ -191,6 +193,15 @@ impl ReaderProxy {
     pub(super) fn begin_apart(&mut self, from: Position) {
         self.requested.never_sent = self.requested.never_sent.and_from(from);
         self.requested.fed = Some(self.requested.never_sent.from());
+        self.begin_account();
+    }
+
+    /// Begins to count anew what the reader was sent, as a best-effort one: by itself, or with the others.
+    fn begin_account(&mut self) {
+        if let Some(requested) = self.requested.changed().filter(|_| !self.is_reliable) {
+            requested.apart.begin();
+            requested.answered.iter_mut().for_each(Answered::begin);
+        }
     }
 
     /// Sends the reader new samples with the others again, from `unsent` on.
@@ -205,6 +216,7 @@ impl ReaderProxy {
             requested.fragments.clear();
             requested.repairs.clear();
         }
+        self.begin_account();
     }
 
     /// Returns whether it is apart, and still to be sent something from before `unsent`.
@@ -351,7 +363,9 @@ impl WriterCore {
         if !self.is_amid_sample() {
             self.note_owed(now);
             self.pacing.has_parted |= self.end_history(now);
-            for it in self.pacing.uses.iter_mut().filter(|it| it.is_out && !it.is_late && !it.owes) {
+            // Whether a path takes more that a best-effort reader answers on, the next sample shows.
+            let may_join = |it: &&mut PathUse| it.is_out && !it.is_late && !it.owes && !it.is_answered(now);
+            for it in self.pacing.uses.iter_mut().filter(may_join) {
                 (it.is_out, it.sent_to, self.pacing.has_parted) = (false, None, true);
             }
             if core::mem::take(&mut self.pacing.has_parted) {

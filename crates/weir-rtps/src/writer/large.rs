@@ -367,7 +367,7 @@ impl WriterCore {
         self.count_repair(allowed, cost, false);
         let bytes = compose::FRAGMENT_AT as u64 + len;
         allowed.spend(bytes);
-        self.note_first_sent(index, sn, (number + 1, entry.fragments()), allowed);
+        self.note_first_sent(index, sn, (number + 1, entry.fragments(), 1), allowed);
         self.note_sent_again(now, index, (sn, number + 1), on_the_wire(bytes));
         self.send_withheld(now, sn, Some(number + 1), to);
         self.append_fragment(sn, &entry, number, to, out);

@@ -10,6 +10,8 @@
 //! discovery, behind a link without a way back, is sent everything at once from then on, as those of other engines are,
 //! as long as nothing else is known of their path. If it answers after all, its path is measured from then on.
 //!
+//! Readers that are set apart have [accounts of their own](super::receipts_apart).
+//!
 //! A writer that has reliable readers, too, knows their paths and asks nothing; nor does one with content filters, one
 //! with a limits table, or any writer about readers that a multicast group serves.
 
@@ -49,18 +51,22 @@ pub(super) struct Receipts {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Question {
-    number: i64,
-    at: Time,
-    sent: Sent,
+pub(super) struct Question {
+    pub(super) number: i64,
+    pub(super) at: Time,
+    pub(super) sent: Sent,
 }
 
 /// What was sent before a question.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
-    samples: i64,
-    fragments: u64,
-    bytes: u64,
+    pub(super) samples: i64,
+    pub(super) fragments: u64,
+    pub(super) bytes: u64,
+}
+
+impl Sent {
+    pub(super) const NOTHING: Self = Self { samples: 0, fragments: 0, bytes: 0 };
 }
 
 /// What a reader has answered.
@@ -73,6 +79,11 @@ pub(super) struct Answered {
 }
 
 impl Answered {
+    /// Counts losses from the next answer on.
+    pub(super) fn begin(&mut self) {
+        self.since = None;
+    }
+
     /// Takes an answer. Returns the bytes that were lost and not known to be.
     fn settle(&mut self, sent: Sent, received: Received) -> u64 {
         if self.since.is_some_and(|(before, _)| sent.bytes < before.bytes) {
@@ -110,15 +121,21 @@ impl Answered {
 }
 
 impl Receipts {
+    /// Returns the number of a new question.
+    pub(super) fn next_number(&mut self) -> i64 {
+        self.number += 1;
+        self.number
+    }
+
     /// Records a question, and returns its number.
     fn ask(&mut self, now: Time, sent: Sent) -> i64 {
-        self.number += 1;
+        let number = self.next_number();
         self.unanswered_since.get_or_insert(now);
         if self.questions.len() >= QUESTIONS_MAX {
             self.questions.pop_front();
         }
-        self.questions.push_back(Question { number: self.number, at: now, sent });
-        self.number
+        self.questions.push_back(Question { number, at: now, sent });
+        number
     }
 
     /// Returns how long to wait before another question, while none is answered: the longer, the longer it takes. So
@@ -149,7 +166,7 @@ impl Pacing {
 
 impl ReaderProxy {
     /// Returns whether it can be asked what has arrived.
-    fn is_asked(&self) -> bool {
+    pub(super) fn is_asked(&self) -> bool {
         !self.is_reliable && self.path.is_some() && self.group.is_none() && self.shows_progress()
     }
 
@@ -247,24 +264,30 @@ impl WriterCore {
     /// Handles the answer of a best-effort reader.
     pub(crate) fn handle_receipt(&mut self, moment: Moment, reader: Guid, number: u32, received: Received) {
         let now = moment.now;
-        let Some(question) = self.pacing.receipts.question(number) else { return };
         let Some(index) = self.places.find(&self.proxies, &reader) else { return };
         let proxy = &mut self.proxies[index];
+        let is_apart = proxy.is_apart();
+        let own = proxy.requested.changed().filter(|_| is_apart).and_then(|it| it.apart.answer(number));
+        let Some(question) = own.or_else(|| self.pacing.receipts.question(number)) else { return };
         let Some(path) = proxy.path.clone().filter(|_| proxy.is_asked()) else { return };
-        self.pacing.receipts.unanswered_since = None;
+        if own.is_none() {
+            self.pacing.receipts.unanswered_since = None;
+        }
         if proxy.requested.answered.is_none() && self.pacing.gave_up_on(now, &path) {
             proxy.requested.answered = Some(Answered::default());
             return self.begin_anew(now, &path);
         }
-        self.pacing.receipts.answered = self.pacing.receipts.answered.max(question.sent.bytes);
-        let is_first = proxy.requested.answered.is_none();
-        let is_apart = proxy.is_apart();
-        let answered = proxy.requested.answered.get_or_insert_default();
-        if is_apart {
-            answered.since = None;
-            return;
+        if own.is_none() {
+            self.pacing.receipts.answered = self.pacing.receipts.answered.max(question.sent.bytes);
         }
-        path.lock().note_lost(answered.settle(question.sent, received));
+        let is_first = proxy.requested.answered.is_none();
+        let answered = proxy.requested.answered.get_or_insert_default();
+        if is_apart && own.is_none() {
+            // It was asked before it was set apart.
+            answered.since = None;
+        } else {
+            path.lock().note_lost(answered.settle(question.sent, received));
+        }
         if is_first {
             self.readers_changed(now);
         }
@@ -282,9 +305,9 @@ impl WriterCore {
 }
 
 /// Questions that are remembered. More are not in flight.
-const QUESTIONS_MAX: usize = 64;
+pub(super) const QUESTIONS_MAX: usize = 64;
 /// The next question follows after this share of the time without an answer.
-const UNANSWERED_SHARE: u32 = 8;
+pub(super) const UNANSWERED_SHARE: u32 = 8;
 /// Samples and fragments sent, after which earlier losses are settled.
 const SETTLED_AFTER: i64 = 4096;
 

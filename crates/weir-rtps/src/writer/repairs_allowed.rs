@@ -10,6 +10,7 @@ use weir_wire::SequenceNumber;
 
 use super::pacing::{Pacing, Position};
 use super::reader_proxy::ReaderProxy;
+use super::receipts_apart::answer_patience;
 use super::repair_budget::Room;
 use super::state::WriterCore;
 use crate::config;
@@ -33,6 +34,10 @@ pub(super) struct Allowed {
     is_first: bool,
     /// The last of that.
     last: Option<Position>,
+    /// No more of it may be sent before something has passed.
+    ends_flight: bool,
+    /// Where what is sent measures the path, longer trains would look like a queue: the length of the last datagram.
+    even: Option<u64>,
 }
 
 impl Allowed {
@@ -40,8 +45,11 @@ impl Allowed {
         if self.is_first { &self.first } else { &self.again }
     }
 
+    /// Returns whether nothing more may be sent now. Another datagram may exceed it, unless what is sent
+    /// measures the path.
     pub(super) fn is_spent(&self) -> bool {
-        self.current().spent >= self.current().left
+        let Bytes { left, spent } = *self.current();
+        spent >= left || self.even.is_some_and(|last| spent > 0 && spent.saturating_add(last) > left)
     }
 
     /// Returns the bytes sent.
@@ -63,6 +71,7 @@ impl Allowed {
     pub(super) fn spend(&mut self, len: u64) {
         let bytes = if self.is_first { &mut self.first } else { &mut self.again };
         bytes.spent += on_the_wire(len);
+        self.even = self.even.map(|_| on_the_wire(len));
     }
 
     /// Changes the account: what the reader was never sent, or what is sent again.
@@ -183,7 +192,8 @@ impl WriterCore {
     /// Returns what a reader may be sent now of what it has requested, as its path allows.
     pub(super) fn repairs_allowed(&mut self, now: Time, index: usize) -> Allowed {
         let all = Bytes { left: u64::MAX, spent: 0 };
-        let mut allowed = Allowed { again: all, first: all, is_first: false, last: None };
+        let mut allowed =
+            Allowed { again: all, first: all, is_first: false, last: None, ends_flight: false, even: None };
         let proxy = &self.proxies[index];
         let Some(path) = proxy.path.clone() else { return allowed };
         let (is_reliable, copies) = (proxy.is_reliable, proxy.copies());
@@ -192,8 +202,18 @@ impl WriterCore {
         let (is_apart, is_late) = (proxy.is_apart(), proxy.is_late());
         self.pacing.spend(now, 0);
         if !is_reliable {
-            let left = self.left_on(now, &path, Purpose::BestEffort, is_apart);
-            allowed.first.left = left.div_ceil(copies);
+            let is_answered = is_apart && self.pacing.is_answered_on(now, &path);
+            let purpose = if is_answered { Purpose::New } else { Purpose::BestEffort };
+            let piece = path.lock().mark_every_bytes().filter(|_| is_answered).unwrap_or(u64::MAX);
+            let allowance = self.pacing.allow_on(now, &path, purpose);
+            allowed.even = is_answered.then_some(0);
+            allowed.ends_flight = matches!(allowance, Allowance::Flight(_) | Allowance::Blocked { .. });
+            allowed.first.left = self.left(allowance, is_apart).min(piece).div_ceil(copies);
+            if is_answered && allowed.first.left == 0 {
+                // The question or its answer may be lost.
+                let again = now + answer_patience(&path);
+                self.pacing.repairs_at = self.pacing.repairs_at.map(|at| at.min(again));
+            }
             return allowed;
         }
         allowed.again.left = self.left_on(now, &path, Purpose::Repair, is_apart).div_ceil(copies);
@@ -256,12 +276,13 @@ impl WriterCore {
         allowed.begin(is_first);
     }
 
-    /// Records that so much of a sample was sent: `fragments` of `all`, or a sample as a whole.
+    /// Records that so much of a sample was sent: up to `fragments` of `all`, the last `count` of them now, or a sample
+    /// as a whole.
     pub(super) fn note_first_sent(
         &mut self,
         index: usize,
         sn: SequenceNumber,
-        (fragments, all): (u32, u32),
+        (fragments, all, count): (u32, u32, u32),
         allowed: &mut Allowed,
     ) {
         if !allowed.is_first {
@@ -269,6 +290,11 @@ impl WriterCore {
         }
         if self.proxies[index].is_apart() {
             self.pass_over_apart(index, sn);
+            let is_large = self.history.entry(sn).is_some_and(|entry| entry.fragment_size != 0);
+            let proxy = &mut self.proxies[index];
+            if let Some(requested) = proxy.requested.changed().filter(|_| !proxy.is_reliable) {
+                requested.apart.note_sent(is_large.then_some(count));
+            }
         }
         let from = if fragments >= all { (sn.next(), 0) } else { (sn, fragments) };
         allowed.last = Some(if fragments >= all { (sn, 0) } else { (sn.prev(), fragments) });
@@ -290,7 +316,9 @@ impl WriterCore {
         }
         if !self.proxies[index].is_reliable {
             path.lock().spend(now, flow, allowed.spent() * copies, Purpose::BestEffort);
-            if allowed.first.spent >= allowed.first.left {
+            let is_over = allowed.is_spent();
+            self.note_sent_apart(now, index, allowed.spent(), is_over && allowed.ends_flight);
+            if is_over {
                 self.pacing.repairs_at.get_or_insert(now.plus_nanos(1));
             }
             return;

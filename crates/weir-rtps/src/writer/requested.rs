@@ -10,6 +10,7 @@ use super::go_back::Discards;
 use super::late_joiners::Late;
 use super::pacing::Position;
 use super::receipts::Answered;
+use super::receipts_apart::SentApart;
 use super::repairs_allowed::NeverSent;
 use super::withheld::Withheld;
 use crate::config;
@@ -98,6 +99,8 @@ pub(super) struct Requested {
     pub(super) history_end: SequenceNumber,
     /// What it has answered on its path, as a best-effort reader.
     pub(super) answered: Option<Answered>,
+    /// What it was sent and asked as one while it is apart.
+    pub(super) apart: SentApart,
 }
 
 impl Idle for Requested {
@@ -119,6 +122,7 @@ impl Idle for Requested {
         late: None,
         history_end: SequenceNumber::ZERO,
         answered: None,
+        apart: SentApart::NONE,
     };
 
     fn idle() -> &'static Self {
