@@ -31,6 +31,7 @@ pub mod groups;
 mod history_start;
 mod index_set;
 mod instances;
+mod leaps;
 mod leaving;
 mod limits;
 mod liveliness;
@@ -525,22 +526,10 @@ impl ReaderCore {
         if !proxy.is_reliable || !proxy.counts.is_new_heartbeat(now, heartbeat.count) {
             return;
         }
-        if proxy.takes_back_leap(now, heartbeat) {
-            self.delivery.refused.remove(writer);
-            drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
-            self.delivery.counters.leaps_taken_back += 1;
+        if let Some(first) = proxy.changes.refuted_leap(now, heartbeat.last) {
+            self.take_back_leap(now, index, first);
         } else if proxy.has_restarted(now, heartbeat) {
-            self.delivery.refused.remove(writer);
-            drop_incomplete(proxy, &mut self.fragments, &mut self.delivery.cache);
-            proxy.restart();
-            self.delivery.counters.writers_restarted += 1;
-            let cache = &mut self.delivery.cache;
-            let restart = |coherence: &mut Coherence, out: &mut Sorted| coherence.restart_writer(writer, out);
-            cache.with_coherence(now, |_| proxy.lease.is_alive(), restart);
-            if !proxy.lease.is_alive() {
-                // The samples that its instances waited for were dropped.
-                self.leave_again(now, writer);
-            }
+            self.restart_writer(now, index);
         }
         let Some(proxy) = self.writers.list.get_mut(index) else { return };
         let lost = proxy.heartbeat(now, heartbeat, self.config.wants_history);

@@ -179,15 +179,14 @@ impl ChangesFromWriter {
     }
 
     /// Records the last sample that a HEARTBEAT announces. Returns the first sample skipped, if the writer has said for
-    /// [`config::COUNT_TRUST`] that it has not come so far, and nothing behind has arrived: the HEARTBEAT or GAP that
-    /// caused the leap was false.
+    /// [`config::COUNT_TRUST`] that it has not come so far, and the next sample has not arrived: the HEARTBEAT or GAP
+    /// that caused the leap was false, and samples held back behind it are.
     pub(super) fn refuted_leap(&mut self, now: Time, last: SequenceNumber) -> Option<SequenceNumber> {
         let mut leap = self.last_leap()?;
         let since = (last.next() < leap.to).then(|| leap.refuted_since.unwrap_or(now));
         leap.refuted_since = since;
         self.doubts.leap = Some(leap);
-        let is_refuted = now.since(since?) >= config::COUNT_TRUST && self.first_held().is_none();
-        is_refuted.then_some(leap.from)
+        (now.since(since?) >= config::COUNT_TRUST).then_some(leap.from)
     }
 
     /// Records a sample before the expected one, of a best-effort writer. Returns whether it is to be followed: for

@@ -607,7 +607,7 @@ impl WriterProxy {
     /// Whether the writer has restarted its sequence numbers: its HEARTBEATs name only samples before the last one that
     /// was delivered. The first one since the writer was resumed is believed at once. Later ones have to say so for
     /// [`config::COUNT_TRUST`], while the writer is asked: a HEARTBEAT may be late or false, and the writer that is
-    /// still the same then sends a true one. Call [`WriterProxy::takes_back_leap`] before.
+    /// still the same then sends a true one. Call [`ChangesFromWriter::refuted_leap`] before.
     ///
     /// A GUID should name one writer for ever (RTPS 2.5, 8.2.4.2), but a process that starts again with the old one may
     /// come before the reader has noticed that the other is gone.
@@ -632,15 +632,12 @@ impl WriterProxy {
         self.trouble.changed().into_iter().for_each(|trouble| *trouble = Trouble::IDLE);
     }
 
-    /// Returns to the first of the samples that were skipped, if HEARTBEATs refute that they are not available. Returns
-    /// whether it does.
-    pub(super) fn takes_back_leap(&mut self, now: Time, heartbeat: &Heartbeat) -> bool {
-        let Some(first) = self.changes.refuted_leap(now, heartbeat.last) else { return false };
+    /// Returns to a sample that was skipped. Nothing is held back.
+    pub(super) fn return_to(&mut self, first: SequenceNumber) {
         self.read_from(first);
         if let Some(trouble) = self.trouble.changed() {
             (trouble.refused, trouble.missed_fragments) = (None, None);
         }
-        true
     }
 
     fn read_from(&mut self, first: SequenceNumber) {

@@ -116,3 +116,20 @@ fn a_writer_that_is_lost_while_heartbeats_refute_a_leap_is_read_on_from_before_i
     assert_eq!(taken(&mut reader), [9]);
     assert_eq!(reader.counters().writers_restarted, 0);
 }
+
+#[test]
+fn a_sample_held_behind_a_far_number_does_not_confirm_it() {
+    for is_gap in [true, false] {
+        let mut reader = started();
+        let before = reader.delivery.cache.held;
+        if is_gap {
+            gap(&mut reader, 1, FAR);
+        } else {
+            heartbeat_at(&mut reader, at_ms(1), 1 << 30, FAR, FAR);
+        }
+        data(&mut reader, FAR + 1);
+        assert_eq!((taken(&mut reader), before), (vec![8], 1));
+        goes_on(&mut reader, &[9, 10, 11, 12]);
+        assert_eq!(reader.delivery.cache.held, 0);
+    }
+}

@@ -233,6 +233,18 @@ fn far_heartbeats_in_the_peers_name(live: &mut Live) {
     }
 }
 
+/// The same, each with a sample behind it, which waits for the first one.
+fn far_heartbeats_with_a_sample_behind(live: &mut Live) {
+    for first in [1_000_000_000_000, LAST - 1] {
+        let peer = live.nodes[PEER].prefix;
+        for writer in [TO_IN, TO_KEYED] {
+            let message = Forged::by(peer).heartbeat(writer, first, first, 1 << 30);
+            send(live, &message.data(writer, first + 1, &forge::sample(1, 1, 32)));
+        }
+        takes_it_back(live);
+    }
+}
+
 /// In the peer's name: a GAP up to a sample far ahead.
 fn far_gaps_in_the_peers_name(live: &mut Live) {
     let peer = live.nodes[PEER].prefix;
@@ -353,6 +365,12 @@ pub(super) const ROWS: &[Row] = &[
         class: "giant ranges",
         says: "HEARTBEATs in the peer's name with a far first sample",
         attack: far_heartbeats_in_the_peers_name,
+        holds: nothing_more,
+    },
+    Row {
+        class: "giant ranges",
+        says: "HEARTBEATs in the peer's name with a far first sample, and a sample behind it",
+        attack: far_heartbeats_with_a_sample_behind,
         holds: nothing_more,
     },
     Row {
