@@ -442,8 +442,7 @@ impl ReaderCore {
                 self.due.add(*recent);
             }
             Arrival::Duplicate => {
-                delivery.counters.samples_duplicate += 1;
-                proxy.note_duplicate(now, sn);
+                delivery.note_duplicate(now, proxy, sn);
             }
         }
     }
@@ -470,8 +469,7 @@ impl ReaderCore {
             self.timers_set.wrapping_add(u32::from(assert_alive(proxy, now, &mut writers.liveliness)));
         match proxy.arrival(sn) {
             Arrival::Duplicate => {
-                delivery.counters.samples_duplicate += 1;
-                return proxy.note_duplicate(now, sn);
+                return delivery.note_duplicate(now, proxy, sn);
             }
             Arrival::Ahead if !proxy.changes.is_within_reach(sn, *listed) => return,
             Arrival::Next { .. } if !proxy.is_reliable => {
@@ -507,7 +505,7 @@ impl ReaderCore {
         self.delivery.count_lost(1);
         proxy.skip(self.config.guid.entity, sn, &mut self.listed);
         self.due.add(index);
-        self.delivery.note_lost(now, proxy.author(), sn.next());
+        self.delivery.note_lost_ahead(now, proxy.author(), sn);
         self.deliver_held_of(now, index);
     }
 

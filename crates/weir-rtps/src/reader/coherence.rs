@@ -88,10 +88,12 @@ struct WriterSets {
     dropped_to: SequenceNumber,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Ahead {
     tag: SetTag,
     is_end: bool,
+    /// The sample will not arrive.
+    is_lost: bool,
 }
 
 #[derive(Debug)]
@@ -185,13 +187,32 @@ impl Coherence {
     }
 
     /// Records what a sample says that has arrived, perhaps early.
-    pub(super) fn note(&mut self, writer: Guid, sn: SequenceNumber, tag: SetTag, is_end: bool) {
-        let Some(sets) = self.writers.get_mut(&writer) else { return };
+    pub(super) fn note(&mut self, writer: Guid, sn: SequenceNumber, mut tag: SetTag, is_end: bool) {
+        // A set does not begin behind its samples.
+        tag.group_set = tag.group_set.filter(|set| tag.number.is_none_or(|number| *set <= number));
+        if let Some(ahead) = self.ahead_mut(writer, sn) {
+            (ahead.tag, ahead.is_end) = (tag, is_end);
+        }
+    }
+
+    /// Records that a sample will not arrive, which may be ahead: it breaks its set when it is next.
+    pub(super) fn lost_ahead(&mut self, writer: Guid, sn: SequenceNumber, out: &mut Sorted) {
+        match self.ahead_mut(writer, sn) {
+            Some(ahead) => ahead.is_lost = true,
+            // There is no room to note it.
+            None => self.lost(writer, sn.next(), out),
+        }
+    }
+
+    fn ahead_mut(&mut self, writer: Guid, sn: SequenceNumber) -> Option<&mut Ahead> {
+        let sets = self.writers.get_mut(&writer)?;
+        let is_new = !sets.ahead.contains_key(&sn);
         // Both numbers bound what a peer can have stored here.
         if sets.ahead.len() >= config::REORDER_MAX_SAMPLES || self.tags >= config::REORDER_SHARED_SAMPLES {
-            return;
+            return None;
         }
-        self.tags += usize::from(sets.ahead.insert(sn, Ahead { tag, is_end }).is_none());
+        self.tags += usize::from(is_new);
+        Some(sets.ahead.entry(sn).or_default())
     }
 
     /// Sorts a sample: the next one of its writer.
@@ -256,15 +277,18 @@ impl Coherence {
         while let Some(sets) = self.writers.get_mut(&writer)
             && let Some(entry) = sets.ahead.first_entry().filter(|entry| *entry.key() < expected)
         {
-            let (sn, Ahead { tag, is_end }) = entry.remove_entry();
+            let (sn, Ahead { tag, is_end, is_lost }) = entry.remove_entry();
             self.tags -= 1;
+            if is_lost {
+                self.lost(writer, sn.next(), out);
+            }
             if !is_end {
                 continue;
             }
             self.pass(writer, sn, out);
             self.close(writer, out);
-            if let (Some(sets), Some(group_set)) = (self.writers.get_mut(&writer), tag.group_set) {
-                sets.ended = sets.ended.max(group_set);
+            if let Some(group_set) = tag.group_set {
+                self.ended(writer, group_set, out);
             }
             self.has_news |= self.is_grouped;
         }
@@ -293,14 +317,15 @@ impl Coherence {
         }
     }
 
-    /// Forgets what was known of the samples of a writer, which has restarted them.
-    pub(super) fn restart_writer(&mut self, writer: Guid, out: &mut Sorted) {
+    /// Forgets what was known of the samples of a writer, which is read from `first` on: sets that began before are
+    /// not whole.
+    pub(super) fn restart_writer(&mut self, writer: Guid, first: SequenceNumber, out: &mut Sorted) {
         self.break_open(writer, out);
         self.close(writer, out);
         if let Some(sets) = self.writers.get_mut(&writer) {
             self.tags -= sets.ahead.len();
             sets.ahead.clear();
-            (sets.last, sets.lost_to) = (SequenceNumber::ZERO, SequenceNumber::ZERO);
+            (sets.last, sets.lost_to) = (first.prev(), first);
         }
     }
 
@@ -313,12 +338,25 @@ impl Coherence {
             return;
         }
         if let Some(group_set) = group_set {
-            sets.ended = sets.ended.max(group_set);
+            self.ended(writer, group_set, out);
             self.has_news = true;
         }
+        let Some(sets) = self.writers.get_mut(&writer) else { return };
         sets.waiting.push_back(Waiting { group_set, is_broken, samples });
         if sets.waiting.len() > config::COHERENT_SETS_WAITING_MAX {
             self.give_up_waiting(writer, out);
+        }
+    }
+
+    /// Records that a shared set of a writer has ended. The numbers of sets ascend, so a higher one before was false.
+    fn ended(&mut self, writer: Guid, group_set: SequenceNumber, out: &mut Sorted) {
+        let Some(sets) = self.writers.get_mut(&writer) else { return };
+        let last = core::mem::replace(&mut sets.ended, group_set);
+        if group_set < last {
+            self.give_up_waiting(writer, out);
+            if let Some(sets) = self.writers.get_mut(&writer) {
+                sets.dropped_to = sets.dropped_to.min(group_set.prev());
+            }
         }
     }
 

@@ -95,6 +95,37 @@ impl Delivery {
         }
     }
 
+    /// Records that a sample will not arrive, which may be ahead, for the set that it belongs to.
+    #[cold]
+    pub(super) fn note_lost_ahead(&mut self, now: Time, author: Author, sn: SequenceNumber) {
+        if self.cache.enforced.is_some() {
+            let lost = |coherence: &mut Coherence, out: &mut Sorted| {
+                coherence.lost_ahead(author.guid, sn, out);
+            };
+            self.cache.with_coherence(now, |_| author.is_alive, lost);
+        }
+    }
+
+    /// Restarts the sets of a writer that is read from `first` on.
+    #[cold]
+    pub(super) fn restart_sets(&mut self, now: Time, author: Author, first: SequenceNumber) {
+        if self.cache.enforced.is_some() {
+            let restart = |coherence: &mut Coherence, out: &mut Sorted| {
+                coherence.restart_writer(author.guid, first, out);
+            };
+            self.cache.with_coherence(now, |_| author.is_alive, restart);
+        }
+    }
+
+    /// Counts a sample that [`WriterProxy::arrival`] called a duplicate.
+    #[cold]
+    pub(super) fn note_duplicate(&mut self, now: Time, proxy: &mut WriterProxy, sn: SequenceNumber) {
+        self.counters.samples_duplicate += 1;
+        if proxy.note_duplicate(now, sn) {
+            self.restart_sets(now, proxy.author(), proxy.changes.expected);
+        }
+    }
+
     /// Handles a sample for which there is no room. A reliable reader requests it again later.
     #[cold]
     pub(super) fn reject(
@@ -181,9 +212,9 @@ impl Delivery {
         let sample = sample_of(config, payload, is_key, kind, key_hash, source_timestamp);
         let Ok(sample) = sample else {
             self.count_unusable(false);
-            self.note_lost(now, proxy.author(), sn.next());
-            // Earlier samples are still waited for.
+            // Otherwise earlier samples are still waited for, and this one is requested again.
             if let Arrival::Next { .. } = proxy.arrival(sn) {
+                self.note_lost(now, proxy.author(), sn.next());
                 proxy.accept(now, sn);
             }
             self.cache.chunks.give_buffer(buffer);

@@ -248,13 +248,11 @@ impl WriterProxy {
     }
 
     /// Records a sample that [`WriterProxy::arrival`] called a duplicate. What is sent without reliability behind it is
-    /// no duplicate if the number that led so far was false.
+    /// no duplicate if the number that led so far was false: returns whether the reader follows it.
     #[cold]
-    pub(super) fn note_duplicate(&mut self, now: Time, sn: SequenceNumber) {
+    pub(super) fn note_duplicate(&mut self, now: Time, sn: SequenceNumber) -> bool {
         self.requests.round_trip.raise_variation();
-        if !self.is_reliable {
-            self.changes.follows_back(now, sn);
-        }
+        !self.is_reliable && self.changes.follows_back(now, sn)
     }
 
     /// Moves past a sample that [`WriterProxy::arrival`] called the next.

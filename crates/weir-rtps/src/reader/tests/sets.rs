@@ -25,6 +25,10 @@ fn list(write: impl FnOnce(&mut ParameterListWriter<'_>)) -> Vec<u8> {
 
 /// Handles a DATA with inline QoS; without a value, it is the end of a set.
 fn handle_list(reader: &mut ReaderCore, sn: i64, has_value: bool, list: &[u8]) {
+    handle_list_at(reader, Time(1_000), sn, has_value, list);
+}
+
+fn handle_list_at(reader: &mut ReaderCore, now: Time, sn: i64, has_value: bool, list: &[u8]) {
     let payload = [0, 1, 0, 0, sn as u8, 0, 0, 0];
     let data = Data {
         reader: EntityId::UNKNOWN,
@@ -33,7 +37,7 @@ fn handle_list(reader: &mut ReaderCore, sn: i64, has_value: bool, list: &[u8]) {
         inline_qos: Some(ParameterList::parse(list, Endianness::Little).unwrap().0),
         payload: if has_value { Payload::Data(&payload) } else { Payload::None },
     };
-    reader.handle_data(Time(1_000), &WRITER, &data, None, None);
+    reader.handle_data(now, &WRITER, &data, None, None);
 }
 
 fn tag(set: i64) -> Vec<u8> {
@@ -135,6 +139,115 @@ fn what_samples_far_ahead_say_takes_bounded_memory() {
         handle_list(&mut reader, sn + 1, false, &unknown());
     }
     assert!(reader.memory() - before < 16 << 20, "{} bytes", reader.memory());
+}
+
+/// Handles two samples of a set that begins with `first`, and its end.
+fn whole_set(reader: &mut ReaderCore, first: i64) {
+    in_set(reader, first, first);
+    in_set(reader, first + 1, first);
+    handle_list(reader, first + 2, false, &unknown());
+}
+
+#[test]
+fn sets_after_a_false_first_number_that_was_taken_back_are_whole() {
+    let mut reader = with_writer(coherent(PresentationScope::Topic, Reliability::Reliable), VendorId::WEIR);
+    heartbeat(&mut reader, 1, 1, 0);
+    whole_set(&mut reader, 1);
+    reader.handle_heartbeat(Time(2_000), WRITER, &heartbeat_of(EntityId::UNKNOWN, 1 << 30, 1 << 40, 1 << 40));
+    for ms in (100..=1_200).step_by(100) {
+        let heartbeat = heartbeat_of(EntityId::UNKNOWN, ms as u32, 1, 3);
+        reader.handle_heartbeat(Time(ms * 1_000_000), WRITER, &heartbeat);
+    }
+    assert_eq!(reader.counters().leaps_taken_back, 1);
+    whole_set(&mut reader, 4);
+    assert_eq!(taken(&mut reader), [1, 2, 4, 5]);
+    assert_eq!(reader.counters().coherent_sets_dropped, 0);
+}
+
+#[test]
+fn sets_of_a_best_effort_writer_that_is_followed_back_are_whole() {
+    let mut reader = with_writer(coherent(PresentationScope::Topic, Reliability::BestEffort), VendorId::WEIR);
+    whole_set(&mut reader, 1);
+    data(&mut reader, 1 << 40);
+    assert_eq!(taken(&mut reader), [1, 2, 1 << 40]);
+    for (sn, seconds) in [(4, 1), (5, 2)] {
+        handle_list_at(&mut reader, Time(seconds * 1_000_000_000), sn, true, &tag(4));
+    }
+    // The rest of the set that had begun before.
+    in_set(&mut reader, 6, 4);
+    handle_list(&mut reader, 7, false, &unknown());
+    whole_set(&mut reader, 8);
+    assert_eq!(taken(&mut reader), [8, 9]);
+    assert_eq!(reader.counters().coherent_sets_dropped, 1);
+}
+
+/// A reader that has sample 1 of a set, and its end, but not sample 2. Samples end in fragments of 1000 bytes, and the
+/// key of sample 5 cannot be decoded.
+fn with_hole() -> ReaderCore {
+    let mut reader = with_writer(
+        ReaderConfig {
+            reassembly: ReassemblyLimits { sample_max_bytes: 1000, max_bytes: 8192 },
+            key_of: Some(|payload, _| payload.get(4).filter(|it| **it != 0xff).map(|it| [*it; 16])),
+            ..coherent(PresentationScope::Topic, Reliability::Reliable)
+        },
+        VendorId::WEIR,
+    );
+    heartbeat(&mut reader, 1, 1, 0);
+    in_set(&mut reader, 1, 1);
+    handle_list(&mut reader, 3, false, &unknown());
+    reader
+}
+
+/// Handles sample 5, of a size that is announced, in one fragment.
+fn fragment_5(reader: &mut ReaderCore, sample_size: u32) {
+    let payload = [0, 1, 0, 0, 0xff, 0, 0, 0].iter().copied().cycle().take(sample_size.min(1000) as usize);
+    let payload: Vec<_> = payload.collect();
+    let frag = DataFrag {
+        reader: EntityId::UNKNOWN,
+        writer: WRITER.entity,
+        sequence_number: SequenceNumber(5),
+        fragment_start: 1,
+        fragments: 1,
+        fragment_size: 1000,
+        sample_size,
+        is_key: false,
+        inline_qos: None,
+        payload: &payload,
+    };
+    reader.handle_data_frag(Time(1_000), WRITER, &frag, None);
+}
+
+#[test]
+fn a_sample_to_come_that_is_too_long_breaks_its_own_set_only() {
+    let mut reader = with_hole();
+    fragment_5(&mut reader, 1001);
+    // Again, and with a tag.
+    handle_list(&mut reader, 5, true, &tag(4));
+    in_set(&mut reader, 2, 1);
+    assert_eq!((taken(&mut reader), reader.counters().coherent_sets_dropped), (vec![1, 2], 0));
+    in_set(&mut reader, 4, 4);
+    handle_list(&mut reader, 6, false, &unknown());
+    whole_set(&mut reader, 7);
+    assert_eq!((taken(&mut reader), reader.counters().coherent_sets_dropped), (vec![7, 8], 1));
+}
+
+#[test]
+fn a_sample_to_come_that_cannot_be_decoded_breaks_no_set_before_its_turn() {
+    for is_repaired in [true, false] {
+        let mut reader = with_hole();
+        fragment_5(&mut reader, 8);
+        in_set(&mut reader, 2, 1);
+        assert_eq!((taken(&mut reader), reader.counters().coherent_sets_dropped), (vec![1, 2], 0));
+        in_set(&mut reader, 4, 4);
+        if is_repaired {
+            in_set(&mut reader, 5, 4);
+        } else {
+            fragment_5(&mut reader, 8);
+        }
+        handle_list(&mut reader, 6, false, &unknown());
+        let expected = if is_repaired { (vec![4, 5], 0) } else { (vec![], 1) };
+        assert_eq!((taken(&mut reader), reader.counters().coherent_sets_dropped), expected);
+    }
 }
 
 const GROUP: Guid = Guid::new(GuidPrefix([9; 12]), EntityId([0, 0, 1, 8]));
@@ -275,5 +388,33 @@ fn a_set_that_has_expired_when_it_becomes_whole_is_no_news() {
         assert_eq!(reader.available(), 1, "{scope:?}");
         reader.expire(at(30));
         assert_eq!((reader.available(), reader.counters().samples_expired), (0, 3), "{scope:?}");
+    }
+}
+
+/// Handles a set of one sample and its end, by their numbers in the group.
+fn shared_set(reader: &mut ReaderCore, first: i64, group_set: i64, numbers: [i64; 2]) {
+    for (sn, number) in (first..).zip(numbers) {
+        let (group_set, number) = (Some(SequenceNumber(group_set)), Some(SequenceNumber(number)));
+        let set = Some(if sn == first { SequenceNumber(first) } else { SequenceNumber::UNKNOWN });
+        let list = list(|list| SetTag { set, group_set, number }.encode(list));
+        handle_list(reader, sn, sn == first, &list);
+    }
+}
+
+#[test]
+fn a_false_number_of_a_shared_set_does_not_hold_up_those_after_it() {
+    const FAR: i64 = 1 << 60;
+    for numbers in [[1, 2], [FAR, FAR + 1]] {
+        let mut reader =
+            with_writer(coherent(PresentationScope::Group, Reliability::Reliable), VendorId::WEIR);
+        reader.set_writer_group(WRITER, GROUP);
+        shared_set(&mut reader, 1, FAR, numbers);
+        shared_set(&mut reader, 3, 3, [3, 4]);
+        // Another writer of the group, at another reader, has ended this set, too.
+        let mut all = vec![progress(3, &[(3, false)])];
+        reader.group_progress(&mut all);
+        assert_eq!((all[1].ended, all[1].dropped_to < SequenceNumber(3)), (SequenceNumber(3), true));
+        settle(&all).into_iter().for_each(|set| reader.settle_set(Time(1), set));
+        assert_eq!(taken(&mut reader).last(), Some(&3), "{numbers:?}");
     }
 }
