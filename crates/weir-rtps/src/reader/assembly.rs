@@ -215,7 +215,12 @@ impl Assembly {
         let arrived = (self.total - self.missing) as usize * self.fragment_size;
         arrived <= config::ASSEMBLY_MIN_BYTES
             && self.is_idle(now, config::REASSEMBLY_IDLE * 2)
-            && self.words.iter().any(|word| word.tries >= HOPELESS_TRIES)
+            && self.was_asked_often()
+    }
+
+    /// Whether missing fragments were requested several times, and have not arrived.
+    pub(super) fn was_asked_often(&self) -> bool {
+        self.words.iter().any(|word| word.tries >= HOPELESS_TRIES)
     }
 
     /// Whether all fragments have arrived.

@@ -10,12 +10,13 @@ use weir_wire::{
 
 use super::ReaderCore;
 use super::assemblies::Assemblies;
-use super::assembly::{Added, Origin};
+use super::assembly::{Added, Assembly, Origin};
 use super::chunks::Chunks;
 use super::config::ReaderConfig;
 use super::counters::ReaderCounters;
 use super::size::ReaderSize;
 use super::writer_proxy::WriterProxy;
+use crate::config;
 use crate::inline_qos;
 use crate::outbox::Outbox;
 use crate::time::Time;
@@ -128,20 +129,30 @@ impl Fragments {
         let (writer, patience) = (proxy.guid, proxy.patience());
         // What is hopeless is requested as a whole. Weir's writers send the whole sample if it has no fragments.
         let may_be_false = proxy.is_reliable && !proxy.is_weir();
+        let (announced, heard_at) = (proxy.changes.announced, proxy.counts.heard_at());
+        // A HEARTBEAT since its last fragment does not know it.
+        let is_unknown = |it: &Assembly| {
+            let is_denied = it.sequence_number > announced && heard_at.is_some_and(|at| at > it.added_at);
+            is_denied && it.is_idle(now, config::REASSEMBLY_IDLE)
+        };
         self.assemblies.retain(writer, chunks, |it| {
-            proxy.waits_for(it.sequence_number) && !(may_be_false && it.is_hopeless(now))
+            let is_false = (may_be_false && it.is_hopeless(now)) || is_unknown(it);
+            proxy.waits_for(it.sequence_number) && !is_false
         });
         let Some(last) = self.assemblies.last(writer) else { return };
         for assembly in self.assemblies.of(writer) {
             let sn = assembly.sequence_number;
             self.partial.push(sn);
             // Writers send one sample after the other.
-            if sn < last || sn <= proxy.changes.announced {
+            if sn < last || sn <= announced {
                 assembly.announce(u32::MAX);
             }
             let is_progress_wanted = core::mem::take(&mut assembly.is_progress_wanted);
             let before = self.requests.len();
-            assembly.ask(now, patience, &mut self.requests);
+            // The fragments of a sample that no HEARTBEAT has announced may be false.
+            if sn == last || sn <= announced || !assembly.was_asked_often() {
+                assembly.ask(now, patience, &mut self.requests);
+            }
             counters.nacks_sent += (self.requests.len() - before) as u64;
             if is_progress_wanted {
                 self.requests.push((sn, assembly.progress()));

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use core::net::{Ipv4Addr, SocketAddrV4};
 
-use weir_wire::{DataFrag, EntityId, Guid, GuidPrefix, VendorId};
+use weir_wire::{DataFrag, EntityId, Guid, GuidPrefix, Message, Submessage, VendorId};
 
 use super::*;
 use crate::qos::{History, Reliability};
@@ -58,4 +58,52 @@ fn fragments_of_a_best_effort_sample_that_is_too_long_are_refused() {
     let reader = reader_of(Reliability::BestEffort, &[(1, 1001), (1, 1001), (2, 1000)]);
     let counters = reader.counters();
     assert_eq!((counters.fragments_refused, counters.samples_oversized, reader.available()), (2, 0, 1));
+}
+
+/// The number of samples that the reader requests fragments of now.
+fn fragments_requested(reader: &mut ReaderCore, now: Time) -> usize {
+    let mut out = Outbox::new();
+    reader.poll_transmit(now, &mut out);
+    let mut count = 0;
+    out.for_each_datagram(|_, datagram| {
+        let submessages = Message::parse(datagram).unwrap().submessages();
+        count += submessages.filter(|it| matches!(it, Ok(Submessage::NackFrag(_)))).count();
+    });
+    count
+}
+
+#[test]
+fn samples_that_heartbeats_do_not_confirm_are_given_up() {
+    const SAMPLES: usize = 2_000;
+    let guid = Guid::new(GuidPrefix([2; 12]), EntityId::user_reader(1, false));
+    let config = ReaderConfig { history: History::KeepAll, ..ReaderConfig::new(guid, Reliability::Reliable) };
+    let mut reader = with_writer(config, VendorId::WEIR);
+    heartbeat(&mut reader, 1, 1, 0);
+    for number in 1..=SAMPLES as i64 {
+        let frag = DataFrag {
+            reader: EntityId::UNKNOWN,
+            writer: WRITER.entity,
+            sequence_number: SequenceNumber(number),
+            fragment_start: 2,
+            fragments: 1,
+            fragment_size: 1,
+            sample_size: 2,
+            is_key: false,
+            inline_qos: None,
+            payload: &[7],
+        };
+        reader.handle_data_frag(Time(1), WRITER, &frag, None);
+    }
+    let mut requested = fragments_requested(&mut reader, Time(2));
+    for ms in (100..=3_000_u32).step_by(100) {
+        let now = Time(u64::from(ms) * 1_000_000);
+        reader.handle_timeout(now);
+        reader.handle_heartbeat(now, WRITER, &heartbeat_of(EntityId::UNKNOWN, ms, 1, 0));
+        let count = fragments_requested(&mut reader, now);
+        assert!(ms <= 2_000 || count == 0, "{count} after {ms} ms");
+        requested += count;
+    }
+    assert!(reader.fragments.assemblies.is_empty());
+    // All of them three times, and the last one until then.
+    assert!(requested <= 3 * SAMPLES + 30, "{requested}");
 }
