@@ -312,6 +312,9 @@ pub const COHERENT_SETS_WAITING_MAX: usize = 4096;
 pub const REORDER_MAX_SAMPLES: usize = 32_768;
 /// The same for a reader whose cache could not hold so many.
 pub const REORDER_LEAST_SAMPLES: usize = 8192;
+/// Samples behind a missing one that GAPs may name until a reader answers its writers. It drops what exceeds this, and
+/// the writer repeats it on request.
+pub const GAP_VISITS_MAX: usize = 2 * REORDER_MAX_SAMPLES;
 /// A reader's lists of missing and early samples share room for this many in total...
 pub const REORDER_SHARED_SAMPLES: usize = 128 * 1024;
 /// ... and beyond that each writer has room for this many. A thousand writers that announce samples

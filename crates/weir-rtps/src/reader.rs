@@ -67,7 +67,7 @@ use weir_wire::{
 };
 
 use crate::block::Block;
-use crate::config::{DEPARTED_WRITERS_MAX, PROXIES_MAX, UNMATCHED_WRITERS_MAX};
+use crate::config::{DEPARTED_WRITERS_MAX, GAP_VISITS_MAX, PROXIES_MAX, UNMATCHED_WRITERS_MAX};
 use crate::due::Due;
 use crate::key_hasher::Key;
 use crate::outbox::Destinations;
@@ -132,6 +132,8 @@ pub struct ReaderCore {
     /// Capacity of all writers' lists of samples, in samples. May be more, while it is less than half of what they
     /// share.
     listed: usize,
+    /// Listed samples that GAPs may visit until the reader answers its writers.
+    gap_visits: usize,
     /// The reader may have given up asking some writer for a HEARTBEAT.
     has_given_up: bool,
 }
@@ -161,6 +163,7 @@ impl ReaderCore {
             has_late_values: false,
             has_removed: false,
             listed: 0,
+            gap_visits: GAP_VISITS_MAX,
             has_given_up: false,
             config,
         }
@@ -550,7 +553,9 @@ impl ReaderCore {
         if !proxy.is_reliable {
             return proxy.pass_gap(gap);
         }
-        proxy.changes.gap(gap, &mut self.listed);
+        if !proxy.changes.gap(gap, &mut self.listed, &mut self.gap_visits) {
+            self.delivery.counters.gaps_dropped += 1;
+        }
         self.due.add(index);
         self.deliver_held_of(now, index);
     }

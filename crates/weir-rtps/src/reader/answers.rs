@@ -7,7 +7,7 @@ use super::delivery::Delivery;
 use super::ecn;
 use super::receipts;
 use super::writer_proxy::Answer;
-use crate::config::REORDER_SHARED_SAMPLES;
+use crate::config::{GAP_VISITS_MAX, REORDER_SHARED_SAMPLES};
 use crate::outbox::{Destinations, Outbox};
 use crate::time::Time;
 
@@ -26,6 +26,7 @@ impl ReaderCore {
     #[inline(never)]
     pub(super) fn answer_writers(&mut self, now: Time, out: &mut Outbox) {
         self.errands &= !Self::REQUEST;
+        self.gap_visits = GAP_VISITS_MAX;
         if self.listed >= REORDER_SHARED_SAMPLES / 2 {
             self.listed = self.writers.listed();
         }

@@ -50,6 +50,9 @@ pub(super) struct ChangesFromWriter {
     most: u32,
     /// Memory for them was reserved.
     pub(super) is_reserved: bool,
+    /// Listed samples that GAPs have visited.
+    #[cfg(test)]
+    pub(super) visited: usize,
 }
 
 /// What HEARTBEATs say against others.
@@ -101,6 +104,8 @@ impl ChangesFromWriter {
             doubts: OnDemand::default(),
             most: config::REORDER_MAX_SAMPLES as u32,
             is_reserved: false,
+            #[cfg(test)]
+            visited: 0,
         }
     }
 
@@ -258,28 +263,39 @@ impl ChangesFromWriter {
         ((end.0 - start.0) as u64).saturating_sub(there as u64)
     }
 
-    /// Marks the samples of a GAP as irrelevant.
-    pub(super) fn gap(&mut self, gap: &Gap, listed: &mut usize) {
+    /// Marks the samples of a GAP as irrelevant, if at most `visits` of them are listed. Returns whether it does.
+    pub(super) fn gap(&mut self, gap: &Gap, listed: &mut usize, visits: &mut usize) -> bool {
         let end = gap.list.base();
         if gap.start <= self.expected {
             self.floor = self.floor.max(end);
-        } else {
-            self.mark_irrelevant(gap.start, end, listed);
+        } else if !self.mark_irrelevant(gap.start, end, listed, visits) {
+            return false;
         }
-        for sn in gap.list.iter() {
-            self.mark_irrelevant(sn, sn.next(), listed);
-        }
+        gap.list.iter().all(|sn| self.mark_irrelevant(sn, sn.next(), listed, visits))
     }
 
-    fn mark_irrelevant(&mut self, from: SequenceNumber, to: SequenceNumber, listed: &mut usize) {
+    fn mark_irrelevant(
+        &mut self,
+        from: SequenceNumber,
+        to: SequenceNumber,
+        listed: &mut usize,
+        visits: &mut usize,
+    ) -> bool {
         let from = self.offset(from.max(self.expected));
         let to = self.offset(to.max(self.expected)).min(self.reach(*listed));
+        let Some(left) = visits.checked_sub(to.saturating_sub(from)) else { return false };
+        *visits = left;
         self.extend_to(to, listed);
+        #[cfg(test)]
+        {
+            self.visited += to.saturating_sub(from);
+        }
         for change in self.list.range_mut(from.min(to)..to) {
             if matches!(change, Change::Missing { .. }) {
                 *change = Change::Irrelevant;
             }
         }
+        true
     }
 
     /// Lists at least `len` samples. New ones are missing and were never requested.

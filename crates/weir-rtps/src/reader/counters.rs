@@ -39,6 +39,8 @@ pub struct ReaderCounters {
     pub writers_restarted: u64,
     /// Times that samples were skipped as unavailable, by a HEARTBEAT or GAP that later HEARTBEATs refuted.
     pub leaps_taken_back: u64,
+    /// GAPs dropped in part, because those since the last answer named too many samples. The writer repeats them.
+    pub gaps_dropped: u64,
     /// Unmatched writers whose position was forgotten to make room for others.
     pub writers_forgotten: u64,
     /// Reliable samples in fragments above

@@ -273,7 +273,7 @@ impl WriterProxy {
     #[cold]
     pub(super) fn skip(&mut self, reader: EntityId, sn: SequenceNumber, listed: &mut usize) {
         let list = SequenceNumberSet::new(sn.next());
-        self.changes.gap(&Gap { reader, writer: self.guid.entity, start: sn, list }, listed);
+        self.changes.gap(&Gap { reader, writer: self.guid.entity, start: sn, list }, listed, &mut 1);
     }
 
     /// Handles a GAP without reliability: samples that were left out on purpose, such as those that the writer filters,

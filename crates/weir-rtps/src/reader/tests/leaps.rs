@@ -133,3 +133,26 @@ fn a_sample_held_behind_a_far_number_does_not_confirm_it() {
         assert_eq!(reader.delivery.cache.held, 0);
     }
 }
+
+#[test]
+fn ranges_of_many_gaps_are_visited_a_few_times_until_the_reader_answers() {
+    let mut reader = reader(Reliability::Reliable);
+    heartbeat(&mut reader, 1, 1, 40_000);
+    answers(&mut reader, at_ms(1));
+    for _ in 0..2_000 {
+        gap(&mut reader, 2, 32_769);
+    }
+    let visited = reader.writers.list[0].changes.visited;
+    assert!(visited <= 100_000, "{visited} visited");
+    assert_eq!(reader.counters().gaps_dropped, 1_998);
+    // What a dropped GAP said is requested.
+    data(&mut reader, 1);
+    gap(&mut reader, 32_769, 32_800);
+    gap(&mut reader, 32_801, 33_000);
+    answers(&mut reader, at_ms(2));
+    gap(&mut reader, 32_801, 33_000);
+    gap(&mut reader, 32_900, 40_001);
+    data(&mut reader, 32_800);
+    answers(&mut reader, at_ms(3));
+    assert!(reader.is_caught_up());
+}
