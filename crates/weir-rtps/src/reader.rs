@@ -27,6 +27,7 @@ mod enforced;
 mod entries;
 mod expiring;
 mod fragments;
+mod group_numbers;
 pub mod groups;
 mod history_start;
 mod index_set;

@@ -464,6 +464,15 @@ impl Coherence {
         }
     }
 
+    /// The samples that wait here, by their writers and numbers.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (Guid, SequenceNumber)> + '_ {
+        self.writers.iter().flat_map(|(writer, sets)| {
+            let open = sets.open.iter().flat_map(|open| &open.samples);
+            let samples = open.chain(sets.waiting.iter().flat_map(|it| &it.samples));
+            samples.map(|sample| (*writer, sample.sn))
+        })
+    }
+
     /// The samples that wait here.
     pub(super) fn stored_mut(&mut self) -> impl Iterator<Item = &mut StoredSample> {
         self.writers.values_mut().flat_map(|sets| {

@@ -78,6 +78,11 @@ impl PostponedValues {
         self.values.is_empty()
     }
 
+    /// The samples, by their writers and numbers.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (Guid, SequenceNumber)> + '_ {
+        self.values.values().map(|value| (value.writer, value.sn))
+    }
+
     /// The stored samples, which may be moved.
     pub(super) fn stored_mut(&mut self) -> impl Iterator<Item = &mut StoredSample> {
         self.values.values_mut().map(|value| &mut value.stored)

@@ -6,7 +6,7 @@
 //! Readers and writers that use none of them have no such record, and a sample costs them one comparison.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
@@ -20,6 +20,7 @@ use super::coherence::Coherence;
 use super::config::ReaderConfig;
 use super::deferred::{Postponed, PostponedValues, Purges};
 use super::expiring::Expiring;
+use super::group_numbers::{GroupNumbers, SampleAt};
 use super::plain::Plainness;
 use super::states::InstanceState;
 use super::stored::StoredSample;
@@ -87,8 +88,8 @@ pub(super) struct Enforced {
     pub(super) order: AccessOrder,
     /// The publishers of writers, if their access scope is GROUP.
     groups: BTreeMap<Guid, Guid>,
-    /// The groups of samples and their numbers in it, if the order goes by them. The writer may have left since.
-    numbers: BTreeMap<(Guid, SequenceNumber), (Guid, SequenceNumber)>,
+    /// The numbers of samples in their groups, if the order goes by them.
+    pub(super) numbers: GroupNumbers,
     pub(super) counts: EnforcedCounts,
 }
 
@@ -211,7 +212,7 @@ impl Enforced {
             coherence: Coherence::new(config),
             order: AccessOrder::of(config.presentation),
             groups: BTreeMap::new(),
-            numbers: BTreeMap::new(),
+            numbers: GroupNumbers::default(),
             counts: EnforcedCounts::default(),
         }
     }
@@ -276,37 +277,18 @@ impl Enforced {
         }
     }
 
-    /// Records the number of a sample in its group. `is_there`: whether a sample is in the queue.
-    pub(super) fn note_number(
-        &mut self,
-        (writer, sn): (Guid, SequenceNumber),
-        number: SequenceNumber,
-        live: usize,
-        is_there: impl Fn() -> BTreeSet<(Guid, SequenceNumber)>,
-    ) {
-        if self.order != AccessOrder::OneOfGroup {
-            return;
-        }
-        let Some(group) = self.groups.get(&writer) else { return };
-        self.numbers.insert((writer, sn), (*group, number));
-        let waiting = self.coherence.as_ref().map_or(0, |coherence| coherence.held().0);
-        if self.numbers.len() > 2 * (live + waiting) + NUMBERS_SPARE {
-            let there = is_there();
-            // Those that wait are the last of their writers.
-            let mut last = BTreeMap::new();
-            there.iter().for_each(|(writer, sn)| _ = last.insert(*writer, *sn));
-            self.numbers.retain(|(writer, sn), _| {
-                there.contains(&(*writer, *sn)) || last.get(writer).is_none_or(|last| sn > last)
-            });
-            if self.numbers.len() > NUMBERS_MAX {
-                self.numbers.clear();
-            }
+    /// Records the number of a sample in its group, if the order goes by it.
+    pub(super) fn note_number(&mut self, (writer, sn): SampleAt, number: SequenceNumber) {
+        if self.order == AccessOrder::OneOfGroup
+            && let Some(group) = self.groups.get(&writer)
+        {
+            self.numbers.insert((writer, sn), *group, number);
         }
     }
 
     /// The position of a sample in the order of its group: of its writer, if it has none.
     pub(super) fn position(&self, writer: Guid, sn: SequenceNumber) -> (Guid, SequenceNumber) {
-        self.numbers.get(&(writer, sn)).copied().unwrap_or((writer, sn))
+        self.numbers.find((writer, sn)).unwrap_or((writer, sn))
     }
 
     /// A writer is matched again, and not to be forgotten.
@@ -546,7 +528,7 @@ impl Enforced {
             + self.postponed.memory()
             + self.purges.as_ref().map_or(0, Purges::memory)
             + self.writers.len() * size_of::<(Guid, WriterPolicies)>()
-            + self.numbers.len() * size_of::<[(Guid, SequenceNumber); 2]>()
+            + self.numbers.memory()
             + self.coherence.as_ref().map_or(0, Coherence::memory)
     }
 }
@@ -584,9 +566,5 @@ fn compare(one: &(Timestamp, Guid), other: &(Timestamp, Guid)) -> Ordering {
     key(one).cmp(&key(other))
 }
 
-/// Numbers of samples that may be gone, in addition to twice those that are there.
-const NUMBERS_SPARE: usize = 1024;
-/// Most numbers that are kept of samples that have not arrived.
-const NUMBERS_MAX: usize = 256 * 1024;
 /// Least time until a value that found no room is tried again.
 const RETRY_MIN: Duration = Duration::from_millis(1);

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use weir_wire::{Guid, GuidPrefix, Heartbeat};
+use weir_wire::{Guid, GuidPrefix, Heartbeat, SequenceNumber};
 
 use super::changes::Change;
 use super::writer_proxy::WriterProxy;
@@ -43,6 +43,11 @@ impl MatchedWriters {
     pub(super) fn get_mut(&mut self, writer: Guid) -> Option<&mut WriterProxy> {
         let index = self.places.find(&self.list, &writer)?;
         self.list.get_mut(index)
+    }
+
+    /// The next sample of a writer that is matched.
+    pub(super) fn expected(&self, writer: Guid) -> Option<SequenceNumber> {
+        self.places.find(&self.list, &writer).map(|index| self.list[index].changes.expected)
     }
 
     /// Whether a writer is matched, and its lease is not over.

@@ -43,6 +43,8 @@ impl ReaderCore {
         // Without a payload, it may also be the end of an instance.
         let is_end = is_without_payload && inline_qos::decode(Some(list)).0 == ChangeKind::Alive;
         self.delivery.cache.note_tag((writer, sn), tag, is_end);
+        let Self { writers, delivery, .. } = self;
+        delivery.cache.forget_numbers(|writer| writers.expected(writer));
     }
 
     /// Ends the coherent sets of a writer whose ends have been reached.
@@ -123,17 +125,27 @@ impl Cache {
 
     /// Records what a sample says about its set and its group.
     pub(super) fn note_tag(&mut self, (writer, sn): (Guid, SequenceNumber), tag: SetTag, is_end: bool) {
-        let Self { enforced: Some(enforced), entries, .. } = self else { return };
+        let Self { enforced: Some(enforced), .. } = self else { return };
         if let Some(coherence) = &mut enforced.coherence {
             coherence.note(writer, sn, tag, is_end);
         }
         if let Some(number) = tag.number.filter(|_| !is_end) {
-            let there = || {
-                let live = entries.ring.iter().filter(|entry| entry.is_live);
-                live.map(|entry| (entry.writer, entry.sequence_number)).collect()
-            };
-            enforced.note_number((writer, sn), number, entries.live, there);
+            enforced.note_number((writer, sn), number);
         }
+    }
+
+    /// Forgets the numbers in groups of samples that are gone, if there are many. `expected`: the next sample of a
+    /// writer that is matched.
+    fn forget_numbers(&mut self, expected: impl Fn(Guid) -> Option<SequenceNumber>) {
+        let Self { enforced: Some(enforced), entries, .. } = self else { return };
+        if !enforced.numbers.are_many(entries.live) {
+            return;
+        }
+        let queued = entries.ring.iter().filter(|entry| entry.is_live);
+        let queued = queued.map(|entry| (entry.writer, entry.sequence_number));
+        let in_sets = enforced.coherence.iter().flat_map(Coherence::waiting);
+        let there: BTreeSet<_> = queued.chain(in_sets).chain(enforced.postponed.waiting()).collect();
+        enforced.numbers.retain(&there, expected);
     }
 
     /// Appends the positions of the samples in these states in their groups.

@@ -240,3 +240,24 @@ fn samples_keep_their_number_in_the_group_when_their_writer_is_unmatched() {
         assert_eq!(access(&mut reader, usize::MAX), [value]);
     }
 }
+
+#[test]
+fn numbers_of_samples_that_were_taken_are_forgotten() {
+    let mut reader = ordered_group();
+    // The number of this sample is kept, as it stays.
+    send(&mut reader, STRONG, 1, (1, 2), number(1 << 40));
+    let mut peaks = [0; 2];
+    for sn in 1..=20_000 {
+        send(&mut reader, WEAK, sn, (1, 1), number(sn));
+        assert_eq!(access(&mut reader, usize::MAX), [1]);
+        let peak = &mut peaks[usize::from(sn > 10_000)];
+        *peak = reader.memory().max(*peak);
+    }
+    assert_eq!(peaks[0], peaks[1]);
+    // Each number is visited a few times.
+    let visited = reader.delivery.cache.enforced.as_ref().unwrap().numbers.visited;
+    assert!(visited <= 2 * 20_000, "{visited}");
+    let mut positions = Vec::new();
+    reader.group_positions(States::ANY, &mut positions);
+    assert_eq!(positions.iter().map(|it| it.number.0).collect::<Vec<_>>(), [1 << 40]);
+}
