@@ -92,7 +92,8 @@ impl ParticipantCore {
         let Some(entry) = remote.endpoints.get(&reader.entity) else { return };
         let is_shared =
             |other: &Destinations| other.iter().any(|address| remote.metatraffic.contains(address));
-        let others = self.remotes.iter().filter(|(other, _)| **other != prefix);
+        // Only a participant that can answer is succeeded by another one when it does not.
+        let others = self.remotes.iter().filter(|(other, _)| **other != prefix && !remote.is_unproven());
         let successor =
             others.into_iter().find(|(_, other)| other.has_answered && is_shared(&other.metatraffic));
         let mut probe = Probe {

@@ -59,7 +59,8 @@ impl ParticipantCore {
         // The new host may have become a known one.
         let is_home_alive = remote.home_heard_at > since && !remote.is_at(from);
         match what {
-            What::Left if !is_home_alive => self.participant_lost(now, prefix),
+            // Such a participant cannot answer, so its silence says nothing.
+            What::Left if !is_home_alive && !remote.is_unproven() => self.participant_lost(now, prefix),
             What::Moved(there) if is_answered && !is_home_alive => {
                 remote.beside = None;
                 self.participant_changed(now, there.from, there.data);

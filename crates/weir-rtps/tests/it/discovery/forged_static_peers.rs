@@ -12,9 +12,10 @@ use weir_rtps::spdp::builtin_endpoints::{
 };
 use weir_rtps::static_peers::{StaticEndpoint, StaticPeer};
 use weir_rtps::time::Time;
-use weir_wire::{EntityId, Guid, GuidPrefix, Locator, ParameterId, ParameterListWriter};
+use weir_wire::{EntityId, Guid, GuidPrefix, Locator, ParameterId, ParameterListWriter, VendorId};
 
 use super::hostile::data;
+use super::moved::disposal;
 use super::world::{config, endpoint, matched, prefix};
 
 const HOST: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 2), 7411);
@@ -175,4 +176,33 @@ fn a_flood_of_forged_peers_adds_the_endpoints_of_those_that_are_introduced() {
         announce(&mut core, 3_600_000 + second * 1_000, 300, "arm", WEIR, VICTIM);
     }
     assert!(core.remote_endpoints() > before);
+}
+
+#[test]
+fn another_host_cannot_say_goodbye_for_a_peer_that_cannot_be_asked() {
+    let mut core = core();
+    announce(&mut core, 0, 1, "arm", WITHOUT_SEDP, HOST);
+    assert_eq!(matches(&mut core), 1);
+    let guid = Guid::new(forged(1), EntityId::PARTICIPANT);
+    let goodbye = |number| disposal(VendorId::WEIR, guid, EntityId::SPDP_WRITER, number, &[]);
+    core.handle_datagram(Time(1_000_000_000), VICTIM, &goodbye(2));
+    (1_000..5_000_u64).step_by(100).for_each(|ms| core.handle_timeout(Time(ms * 1_000_000)));
+    assert_eq!((core.counters().claims_refused, core.remote_participants()), (1, 1));
+    // Its own host may.
+    core.handle_datagram(Time(5_000_000_000), HOST, &goodbye(3));
+    assert_eq!(core.remote_participants(), 0);
+}
+
+#[test]
+fn a_participant_at_the_address_of_a_peer_that_cannot_be_asked_does_not_replace_it() {
+    let mut core = core();
+    [1, 2].into_iter().for_each(|index| announce(&mut core, 0, index, "arm", WITHOUT_SEDP, HOST));
+    assert_eq!(matches(&mut core), 2);
+    let second = 1_000_000_000;
+    core.suspect(Time(second), Guid::new(forged(1), EntityId::user_reader(7, false)));
+    announce(&mut core, 1_100, 2, "arm", WITHOUT_SEDP, HOST);
+    (1_100..5_000_u64).step_by(50).for_each(|ms| core.handle_timeout(Time(ms * 1_000_000)));
+    let counters = core.counters();
+    assert_eq!((counters.participants_suspected, counters.participants_gone), (1, 0));
+    assert_eq!(core.remote_participants(), 2);
 }

@@ -66,7 +66,7 @@ fn goodbye(world: &mut World, number: i64) {
 }
 
 /// A DATA message that disposes a participant or an endpoint: the one named by `key` or, if that is empty, `guid`.
-fn disposal(vendor: VendorId, guid: Guid, writer: EntityId, number: i64, key: &[u8]) -> Vec<u8> {
+pub(super) fn disposal(vendor: VendorId, guid: Guid, writer: EntityId, number: i64, key: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     push(&mut bytes, &Header { version: ProtocolVersion::V2_5, vendor, prefix: guid.prefix });
     let mut inline_qos = Vec::new();
