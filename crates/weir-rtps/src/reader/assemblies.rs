@@ -57,14 +57,21 @@ pub(super) struct Assemblies {
     bytes: usize,
     /// The same per writer.
     of_writers: BTreeMap<Guid, usize>,
+    /// The one sample that is larger than the limit.
+    oversize: Option<(Guid, SequenceNumber)>,
     /// No sample becomes idle before this.
     idle_from: Time,
+    /// Samples that were idle, with the time of their last fragment, the oldest last. Empty if memory was reserved.
+    idle: Vec<(Time, (Guid, SequenceNumber))>,
     /// Size of the largest sample completed so far, at most [`config::REASSEMBLY_MAX_BYTES`].
     completed: usize,
     /// Memory of earlier samples' words, for reuse.
     spare: Vec<Vec<Word>>,
     /// Number of samples, if memory for them was reserved.
     max: Option<usize>,
+    /// Samples visited to make room.
+    #[cfg(test)]
+    visited: usize,
 }
 
 impl Assemblies {
@@ -120,7 +127,7 @@ impl Assemblies {
             let mut assembly =
                 Assembly::new(frag, inline_qos(), source_timestamp, memory, words, is_reserved_whole);
             assembly.added_at = now;
-            self.charge(writer, assembly.sample_size);
+            self.charge(at, assembly.sample_size);
             self.all.insert(at, assembly);
         }
         self.all.get_mut(&at).filter(|known| known.is_of(frag))
@@ -142,6 +149,11 @@ impl Assemblies {
         }
         if self.max.is_some_and(|max| max == 0) {
             return None;
+        }
+        if let Some(at) = self.oversize.filter(|_| is_oversize(size)) {
+            // No other sample makes room for it.
+            self.all.get(&at).filter(|known| known.is_idle(now, config::REASSEMBLY_IDLE))?;
+            self.discard(at, chunks);
         }
         while !self.has_room(writer, size) || self.max.is_some_and(|max| self.all.len() >= max) {
             self.drop_idle(now, chunks)?;
@@ -210,22 +222,26 @@ impl Assemblies {
     /// Memory in bytes. Memory that is reserved and was never written to does not count.
     pub(super) fn memory(&self) -> usize {
         let spare = self.spare.iter().map(|words| words.capacity() * size_of::<Word>());
-        self.all.values().map(Assembly::memory).sum::<usize>() + spare.sum::<usize>()
+        let idle = self.idle.capacity() * size_of::<(Time, (Guid, SequenceNumber))>();
+        self.all.values().map(Assembly::memory).sum::<usize>() + spare.sum::<usize>() + idle
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    fn charge(&mut self, writer: Guid, size: usize) {
+    fn charge(&mut self, at: (Guid, SequenceNumber), size: usize) {
         self.bytes += charge(size);
-        if !is_oversize(size) {
-            *self.of_writers.entry(writer).or_default() += charge(size);
+        if is_oversize(size) {
+            self.oversize = Some(at);
+        } else {
+            *self.of_writers.entry(at.0).or_default() += charge(size);
         }
     }
 
     fn remove(&mut self, at: (Guid, SequenceNumber)) -> Option<Assembly> {
         let mut assembly = self.all.remove(&at)?;
+        self.oversize = self.oversize.filter(|oversize| *oversize != at);
         self.bytes -= charge(assembly.sample_size);
         if let Entry::Occupied(mut of_writer) = self.of_writers.entry(at.0) {
             *of_writer.get_mut() -= charge(assembly.sample_size);
@@ -252,7 +268,7 @@ impl Assemblies {
     /// addition, so that it delays no other.
     fn has_room(&self, writer: Guid, size: usize) -> bool {
         if is_oversize(size) {
-            return !self.all.values().any(|known| is_oversize(known.sample_size));
+            return self.oversize.is_none();
         }
         let of_writer = self.of_writers.get(&writer).copied().unwrap_or(0);
         self.bytes + charge(size) <= self.max_bytes
@@ -265,14 +281,44 @@ impl Assemblies {
         if now < self.idle_from {
             return None;
         }
+        if let Some(at) = self.next_idle() {
+            self.discard(at, chunks);
+            return Some(());
+        }
+        #[cfg(test)]
+        {
+            self.visited += self.all.len();
+        }
         let (&at, oldest) = self.all.iter().min_by_key(|(_, known)| known.added_at)?;
         // New samples, and those that receive a fragment, become idle later.
         self.idle_from = oldest.added_at + config::REASSEMBLY_IDLE;
         if now < self.idle_from {
             return None;
         }
+        if self.max.is_none() {
+            self.list_idle(now);
+        }
         self.discard(at, chunks);
         Some(())
+    }
+
+    /// Lists the samples that are idle, so that those after the first are not looked for one by one.
+    fn list_idle(&mut self, now: Time) {
+        let is_idle = |known: &Assembly| known.is_idle(now, config::REASSEMBLY_IDLE);
+        let idle = self.all.iter().filter(|(_, known)| is_idle(known));
+        self.idle.extend(idle.map(|(at, known)| (known.added_at, *at)));
+        self.idle.sort_unstable_by(|one, other| other.cmp(one));
+    }
+
+    /// The next listed sample that is still idle.
+    fn next_idle(&mut self) -> Option<(Guid, SequenceNumber)> {
+        while let Some((added_at, at)) = self.idle.pop() {
+            if self.all.get(&at).is_some_and(|known| known.added_at == added_at) {
+                return Some(at);
+            }
+        }
+        self.idle = Vec::new();
+        None
     }
 }
 

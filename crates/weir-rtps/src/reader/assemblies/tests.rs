@@ -215,3 +215,28 @@ fn a_request_is_repeated_on_a_long_path_without_counting_as_another() {
     assert_eq!(asked_at(300), (1, true));
     assert_eq!(asked_at(1_100), (1, false), "it counts as lost");
 }
+
+#[test]
+fn room_for_a_large_sample_visits_each_idle_one_a_few_times() {
+    let (mut assemblies, mut chunks) = (assemblies(), Chunks::default());
+    let each = config::REASSEMBLY_MAX_BYTES / 2 / config::ASSEMBLY_MIN_BYTES;
+    let begin = |assemblies: &mut Assemblies, chunks: &mut Chunks, now, (writer, sn), size: usize| {
+        let writer = Guid::new(GuidPrefix([writer; 12]), EntityId::user_writer(1, false));
+        let (size, sequence_number) = (size as u32, SequenceNumber(sn as i64));
+        let frag = DataFrag { fragment_size: 1024, sequence_number, ..frag(1, size, &[7; 1024]) };
+        assemblies.entry(now, writer, &frag, || (ChangeKind::Alive, None), None, chunks).is_some()
+    };
+    for (writer, sn) in (1..=2).flat_map(|writer| (1..=each).map(move |sn| (writer, sn))) {
+        assert!(begin(&mut assemblies, &mut chunks, Time(sn as u64), (writer, sn), 2048));
+    }
+    let now = Time(0) + config::REASSEMBLY_IDLE * 2;
+    assert!(begin(&mut assemblies, &mut chunks, now, (3, 1), config::REASSEMBLY_MAX_BYTES / 4));
+    // The oldest have made room.
+    let first = |writer| assemblies.all.keys().find(|at| at.0.prefix == GuidPrefix([writer; 12])).unwrap().1;
+    let end = SequenceNumber(each as i64 / 4 + 1);
+    assert_eq!([first(1), first(2)], [end; 2]);
+    for sn in 2..=(each as i64 / 2) {
+        assert!(begin(&mut assemblies, &mut chunks, now, (4, sn as usize), 2048));
+    }
+    assert!(assemblies.visited <= 4 * 2 * each, "{} visited", assemblies.visited);
+}
