@@ -380,7 +380,7 @@ impl ReaderCore {
         source_timestamp: Option<Timestamp>,
         block: Option<&Arc<Block>>,
     ) {
-        let MatchedWriters { list, places, recent, liveliness } = &mut self.writers;
+        let MatchedWriters { list, places, recent, liveliness, .. } = &mut self.writers;
         let proxy = match list.get_mut(*recent) {
             Some(proxy) if proxy.guid == *writer => proxy,
             _ => match find_other((list, places), recent, *writer) {

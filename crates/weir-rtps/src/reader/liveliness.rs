@@ -3,6 +3,7 @@
 use weir_wire::{Guid, GuidPrefix};
 
 use super::ReaderCore;
+use super::matched::SharedAssertions;
 use crate::config::LIVELINESS_LEASE_MIN;
 use crate::liveliness::{Lease, LivelinessChangedStatus};
 use crate::qos::{Liveliness, LivelinessKind};
@@ -39,11 +40,13 @@ impl ReaderCore {
     /// any. Call [`ReaderCore::end_left`] afterwards.
     pub(super) fn expire_leases(&mut self, now: Time, sender: Option<Guid>) -> bool {
         let mut is_any_gone = false;
+        // With a limits table, there are few writers, and no memory is allocated.
+        let mut shared = self.config.limits.is_none().then(SharedAssertions::default);
         for index in 0..self.writers.list.len() {
             if sender.is_some_and(|sender| self.writers.may_assert(sender, index)) {
                 continue;
             }
-            if let Some(expired) = self.writers.expire(index, now) {
+            if let Some(expired) = self.writers.expire(index, now, shared.as_mut()) {
                 self.writer_gone(now, expired);
                 is_any_gone = true;
             }

@@ -1,5 +1,6 @@
 //! The matched writers of a reader, and which of them are alive (DDS 1.4, 2.2.3.11).
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use weir_wire::{Guid, GuidPrefix, Heartbeat, SequenceNumber};
@@ -20,6 +21,9 @@ pub(super) struct MatchedWriters {
     /// Index of the last writer found: samples arrive in runs.
     pub(super) recent: usize,
     pub(super) liveliness: LivelinessChanges,
+    /// Writers visited to share assertions.
+    #[cfg(test)]
+    pub(super) visited: usize,
 }
 
 impl MatchedWriters {
@@ -99,9 +103,15 @@ impl MatchedWriters {
         proxy.guid == sender || (of_participant && is_of(proxy, sender.prefix, kind))
     }
 
-    /// Whether the lease of the writer at `index` has just expired. Returns its GUID.
-    pub(super) fn expire(&mut self, index: usize, now: Time) -> Option<Guid> {
-        self.share_assertions(index, now);
+    /// Whether the lease of the writer at `index` has just expired. Returns its GUID. `shared`: what was found out for
+    /// others at the same time.
+    pub(super) fn expire(
+        &mut self,
+        index: usize,
+        now: Time,
+        shared: Option<&mut SharedAssertions>,
+    ) -> Option<Guid> {
+        self.share_assertions(index, now, shared);
         let proxy = &mut self.list[index];
         let guid = proxy.guid;
         proxy.lease.changed()?.expire(now).then(|| {
@@ -112,15 +122,27 @@ impl MatchedWriters {
 
     /// Asserting one MANUAL_BY_PARTICIPANT writer asserts all of its participant. Applied only when
     /// a lease is about to expire, so that samples cost nothing.
-    fn share_assertions(&mut self, index: usize, now: Time) {
-        let kind = LivelinessKind::ManualByParticipant;
+    fn share_assertions(&mut self, index: usize, now: Time, shared: Option<&mut SharedAssertions>) {
         let proxy = &self.list[index];
+        let (prefix, kind) = (proxy.guid.prefix, proxy.lease.kind());
         let is_due = proxy.lease.expires_at().is_some_and(|at| at <= now);
-        if !is_due || proxy.lease.kind() != kind {
+        if !is_due || kind != LivelinessKind::ManualByParticipant {
             return;
         }
-        let others = self.list.iter().filter(|other| is_of(other, proxy.guid.prefix, kind));
-        if let Some(latest) = others.map(|other| other.lease.asserted_at()).max() {
+        #[cfg(test)]
+        if shared.as_ref().is_none_or(|shared| shared.0.is_none()) {
+            self.visited += self.list.len();
+        }
+        let latest = match shared {
+            Some(SharedAssertions(shared)) => {
+                shared.get_or_insert_with(|| latest_assertions(&self.list)).get(&prefix).copied()
+            }
+            None => {
+                let others = self.list.iter().filter(|other| is_of(other, prefix, kind));
+                others.map(|other| other.lease.asserted_at()).max()
+            }
+        };
+        if let Some(latest) = latest {
             self.list[index].lease.assert(latest);
         }
     }
@@ -140,6 +162,19 @@ impl MatchedWriters {
     pub(super) fn memory(&self) -> usize {
         self.listed() * size_of::<Change>()
     }
+}
+
+/// When each participant last asserted its MANUAL_BY_PARTICIPANT writers; `None`: no lease of one was due.
+#[derive(Debug, Default)]
+pub(super) struct SharedAssertions(Option<BTreeMap<GuidPrefix, Time>>);
+
+fn latest_assertions(writers: &[WriterProxy]) -> BTreeMap<GuidPrefix, Time> {
+    let mut latest = BTreeMap::new();
+    for proxy in writers.iter().filter(|it| it.lease.kind() == LivelinessKind::ManualByParticipant) {
+        let at = latest.entry(proxy.guid.prefix).or_default();
+        *at = proxy.lease.asserted_at().max(*at);
+    }
+    latest
 }
 
 /// Finds a writer that is not the last one found, and makes it that.

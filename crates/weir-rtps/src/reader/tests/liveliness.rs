@@ -153,6 +153,19 @@ fn a_write_asserts_the_other_manual_writers_of_the_participant() {
 }
 
 #[test]
+fn leases_that_end_together_visit_each_writer_a_few_times() {
+    let writers: Vec<_> = (0..1_000)
+        .map(|n| Guid::new(GuidPrefix([1 + (n % 10) as u8; 12]), EntityId::user_writer(n, true)))
+        .collect();
+    let mut reader = reader(LivelinessKind::ManualByParticipant, &writers);
+    // One participant goes on asserting.
+    write(&mut reader, ms(90), writers[7], 1, 7);
+    reader.handle_timeout(ms(100));
+    assert_eq!(counts(&mut reader), (100, 900, 100, 900));
+    assert!(reader.writers.visited <= 2 * writers.len(), "{} visited", reader.writers.visited);
+}
+
+#[test]
 fn a_writer_that_leaves_is_neither_alive_nor_not_alive() {
     let mut reader = reader(LivelinessKind::ManualByTopic, &[ONE, OTHER]);
     reader.unmatch_writer(ms(10), ONE);
