@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use weir_results::{Better, Case, Interval, NotMeasured, Percentile, Run, Test};
+use weir_results::{Better, Case, Interval, NotMeasured, Percentile, Run, Test, Warning};
 
 use crate::compact::three_digits;
 use crate::compare::times;
@@ -204,15 +204,31 @@ struct Side<'a> {
 type Figure = (&'static str, Better, fn(&Case) -> Option<f64>);
 
 const LATENCIES: &[Figure] = &[
-    ("p50", Better::Less, |case| Some(times(case)?.p50)),
-    ("p99", Better::Less, |case| Some(times(case).filter(|it| it.supports(Percentile::P99))?.p99)),
+    ("p50", Better::Less, |case| Some(times(valid(case)?)?.p50)),
+    ("p99", Better::Less, |case| Some(times(valid(case)?).filter(|it| it.supports(Percentile::P99))?.p99)),
 ];
-const RATES: &[Figure] = &[("samples/s", Better::More, |case| Some(case.figures.throughput?.samples_per_s))];
+/// Of streams in which something arrived.
+const RATES: &[Figure] = &[("samples/s", Better::More, |case| {
+    Some(valid(case)?.figures.throughput?.samples_per_s).filter(|rate| *rate > 0.0)
+})];
 /// Of workloads that lost nothing that they should not lose.
 const COSTS: &[Figure] = &[("CPU %", Better::Less, Case::headline), ("age p99", Better::Less, age_p99)];
 
 /// Streams by a schedule: what arrives is what was asked, unless something is lost.
 const SCHEDULED: &[Figure] = &[LATENCIES[0], LATENCIES[1], RATES[0]];
+
+/// Returns the case if it carried what it had to: not if it lost reliable samples, damaged some, or received none.
+fn valid(case: &Case) -> Option<&Case> {
+    let is_invalid = |warning: &Warning| {
+        matches!(
+            warning,
+            Warning::LostSamples { permitted: false, .. }
+                | Warning::CorruptSamples { .. }
+                | Warning::NothingReceived
+        )
+    };
+    (!case.evidence.warnings.iter().any(is_invalid)).then_some(case)
+}
 
 fn figures_of(point: &Point<'_>) -> &'static [Figure] {
     match point.repeats.first().map_or(Test::Latency, |case| case.point.test) {
@@ -625,6 +641,40 @@ mod tests {
         };
         let failed = |old, new| RunComparison::new(&[repeats(old)], &[repeats(new)], PLAIN).failed.len();
         assert_eq!([failed(0, 9), failed(0, 1), failed(2, 2), failed(3, 2), failed(0, 0)], [1, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_case_that_loses_reliable_samples_or_receives_nothing_has_failed() {
+        let olds = || run((1..=20).map(|repeat| rate(repeat, 1e6 + f64::from(repeat))));
+        let found = |change: fn(&mut Case)| {
+            let news = (1..=20).map(|repeat| {
+                let case = rate(repeat, 2e6 + f64::from(repeat));
+                if repeat <= 4 { case.with(change) } else { case }
+            });
+            let found = RunComparison::new(&[olds()], &[run(news)], PLAIN);
+            (found.failed.len(), found.is_worse())
+        };
+        let lost = |permitted| Warning::LostSamples { lost: 3, permitted };
+        assert_eq!(found(|_| ()), (0, false));
+        assert_eq!(
+            found(|it| it.evidence.warnings = vec![Warning::CorruptSamples { corrupt: 1 }]),
+            (1, true)
+        );
+        assert_eq!(found(|it| it.evidence.warnings = vec![Warning::NothingReceived]), (1, true));
+        let nothing = |it: &mut Case| it.figures.throughput = Some(ThroughputSummary::default());
+        assert_eq!(found(nothing), (1, true));
+        for (permitted, expected) in [(false, (1, true)), (true, (0, false))] {
+            let lossy = olds()
+                .cases
+                .into_iter()
+                .map(|case| case.with(|it| it.evidence.warnings = vec![lost(permitted)]));
+            let found = RunComparison::new(&[olds()], &[run(lossy)], PLAIN);
+            assert_eq!((found.failed.len(), found.is_worse()), expected, "{found:?}");
+        }
+        let ping = || latency("weir", 32, 1, 10.0);
+        let corrupt = ping().with(|it| it.evidence.warnings = vec![Warning::CorruptSamples { corrupt: 1 }]);
+        let found = RunComparison::new(&[run([ping()])], &[run([corrupt])], PLAIN);
+        assert_eq!((found.failed.len(), found.is_worse(), found.figures.len()), (1, true, 0));
     }
 
     #[test]
