@@ -1,17 +1,19 @@
 //! Requirements on the figures of a run, each met, missed or not measured.
 //!
-//! Figures are medians over the repeats; losses are of all repeats together.
+//! Figures are medians over the repeats; losses are of all repeats together. `place`: the cases of a run.
+
+mod place;
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
-use weir_results::{Case, NotMeasured, Percentile, Reliability, Run, Test};
+use weir_results::{Case, Percentile, Reliability, Run, Test};
 
-use crate::baseline::beaten_baseline;
+use self::place::{Place, Places};
 use crate::compact::three_digits;
 use crate::compare::{compare_figure, headline, times};
-use crate::group::{FLOOR, Group, Load, Point, conditions_of, groups, is_raw_udp};
+use crate::group::{FLOOR, is_raw_udp};
 use crate::table::{dash, drawn, is_not_supported};
 
 /// A limit for the cases that a selector names.
@@ -155,8 +157,8 @@ impl Requirement {
         }
     }
 
-    fn is_about_point(&self, point: &Point<'_>) -> bool {
-        point.repeats.first().is_some_and(|case| {
+    fn is_about_place(&self, place: &Place<'_, '_>) -> bool {
+        place.case().is_some_and(|case| {
             let of = &case.point;
             self.is_about(&of.engine, of.test, of.size_bytes, of.reliability)
                 && self.selector.batch_bytes.is_none_or(|bytes| bytes == of.batch_bytes)
@@ -166,22 +168,22 @@ impl Requirement {
     /// Judges the cases of `run`: every one that misses the limit, or else those without a figure, or else the worst.
     #[must_use]
     pub fn judge(&self, study: &str, run: &Run) -> Vec<RequirementRow> {
-        let own = groups(run);
-        let stored = self.limit.stored().map(groups).unwrap_or_default();
+        let own = Places::of(run);
+        let stored = self.limit.stored().map(Places::of);
         let paths: BTreeSet<_> = run.cases.iter().map(|case| &case.conditions.path).collect();
         let mut seen = Vec::new();
         let mut judged: Vec<(RequirementRow, bool, f64)> = Vec::new();
-        for (group, point) in all(&own) {
+        for place in own.all() {
             // A baseline is in several groups. Relative to an engine it is compared once, too.
-            let first: Option<*const Case> = point.repeats.first().map(|case| std::ptr::from_ref(*case));
-            if !self.is_about_point(point) || seen.contains(&first) {
+            let first: Option<*const Case> = place.case().map(std::ptr::from_ref);
+            if !self.is_about_place(&place) || seen.contains(&first) {
                 continue;
             }
             seen.push(first);
-            let figure = self.limit.figure(group, point, &stored);
+            let figure = self.limit.figure(&own, &place, stored.as_ref());
             let badness = figure.as_ref().map_or(0.0, |figure| self.limit.badness(*figure));
-            let row = self.row(study, name(point, paths.len() > 1), figure);
-            judged.push((row.doubted(self.limit.doubt(group, point)), is_not_supported(point), badness));
+            let row = self.row(study, place.name(paths.len() > 1), figure);
+            judged.push((row.doubted(self.limit.doubt(&place)), is_not_supported(place.point), badness));
         }
         // What an engine lacks says nothing about the others.
         if judged.iter().any(|(_, lacks, _)| !lacks) {
@@ -278,9 +280,9 @@ impl Limit {
     }
 
     /// Why a ratio to the baseline is doubtful.
-    fn doubt(&self, group: &Group<'_>, point: &Point<'_>) -> Option<String> {
+    fn doubt(&self, place: &Place<'_, '_>) -> Option<String> {
         let is_to_baseline = self.engine() == Some(FLOOR);
-        is_to_baseline.then(|| beaten_baseline(group, point)).flatten().map(|warning| warning.to_string())
+        is_to_baseline.then(|| place.doubt()).flatten()
     }
 
     fn stored(&self) -> Option<&Run> {
@@ -290,22 +292,27 @@ impl Limit {
         }
     }
 
-    /// The figure of a point, or why there is none.
-    fn figure(&self, group: &Group<'_>, point: &Point<'_>, stored: &[Group<'_>]) -> Result<f64, String> {
+    /// The figure of a case, or why there is none.
+    fn figure<'r>(
+        &self,
+        own: &Places<'r>,
+        place: &Place<'_, 'r>,
+        stored: Option<&Places<'_>>,
+    ) -> Result<f64, String> {
         let median = |of: fn(&Case) -> Option<f64>| {
-            point.spread(of).map(|spread| spread.median).ok_or_else(|| why_not(point))
+            place.point.spread(of).map(|spread| spread.median).ok_or_else(|| place.why_not())
         };
         match self {
             Self::MaxP50(_) => median(|case| Some(times(case)?.p50)),
-            Self::MaxP99(_) => RatioOf::P99.median(point),
+            Self::MaxP99(_) => RatioOf::P99.median(place),
             Self::MinRate(_) => median(|case| Some(case.figures.throughput?.samples_per_s)),
             Self::MaxLostPercent(_) => {
-                let (lost, received) = losses(point).ok_or_else(|| why_not(point))?;
+                let (lost, received) = place.losses().ok_or_else(|| place.why_not())?;
                 Ok(lost as f64 / (lost + received).max(1) as f64 * 100.0)
             }
-            Self::NoLoss => losses(point).map(|(lost, _)| lost as f64).ok_or_else(|| why_not(point)),
+            Self::NoLoss => place.losses().map(|(lost, _)| lost as f64).ok_or_else(|| place.why_not()),
             Self::MaxRatio(_, of, reference) | Self::MinRatio(_, of, reference) => {
-                of.ratio(reference, group, point, stored)
+                of.ratio(reference, own, place, stored)
             }
         }
     }
@@ -319,92 +326,38 @@ impl RatioOf {
         }
     }
 
-    fn median(self, point: &Point<'_>) -> Result<f64, String> {
-        if point.headline().is_none() {
-            return Err(why_not(point));
+    fn median(self, place: &Place<'_, '_>) -> Result<f64, String> {
+        if place.point.headline().is_none() {
+            return Err(place.why_not());
         }
         let none = || "too few samples for a 99th percentile: set a longer duration".to_owned();
-        point.spread(|case| self.of(case)).map(|spread| spread.median).ok_or_else(none)
+        place.point.spread(|case| self.of(case)).map(|spread| spread.median).ok_or_else(none)
     }
 
-    fn ratio(
+    fn ratio<'r>(
         self,
         reference: &Reference,
-        group: &Group<'_>,
-        point: &Point<'_>,
-        stored: &[Group<'_>],
+        run: &Places<'r>,
+        place: &Place<'_, 'r>,
+        stored: Option<&Places<'_>>,
     ) -> Result<f64, String> {
-        let own = self.median(point)?;
+        let own = self.median(place)?;
         match reference {
             Reference::Engine(name) => {
-                let base = group.base(point, name);
-                let comparison =
-                    base.and_then(|base| compare_figure(&point.repeats, &base.repeats, |it| self.of(it)));
+                let comparison = run
+                    .base(place, name)
+                    .and_then(|base| compare_figure(&place.point.repeats, &base.repeats, |it| self.of(it)));
                 let none = || format!("{name} has no figure of the same kind, size and load");
                 comparison.map(|comparison| comparison.ratio).ok_or_else(none)
             }
             Reference::Run { name, .. } => {
-                let conditions = conditions_of(&group.key.conditions(), point);
-                let is_same = |(of, other): &(&Group<'_>, &Point<'_>)| {
-                    of.key.test == group.key.test
-                        && (&other.engine, other.size_bytes) == (&point.engine, point.size_bytes)
-                        && conditions_of(&of.key.conditions(), other) == conditions
-                };
-                let same =
-                    all(stored).find(is_same).and_then(|(_, other)| other.spread(|case| self.of(case)));
+                let same = stored.and_then(|stored| stored.stored(place)?.point.spread(|case| self.of(case)));
                 let same = same.filter(|spread| spread.median > 0.0);
                 let same = same.ok_or_else(|| format!("{name} has no figure of the same case"))?;
                 Ok(own / same.median)
             }
         }
     }
-}
-
-fn all<'g, 'r>(groups: &'g [Group<'r>]) -> impl Iterator<Item = (&'g Group<'r>, &'g Point<'r>)> {
-    groups.iter().flat_map(|group| group.points.iter().map(move |point| (group, point)))
-}
-
-/// Lost and received samples or pings of all repeats; `None` without figures.
-fn losses(point: &Point<'_>) -> Option<(u64, u64)> {
-    let of = |case: &&Case| match (case.figures.throughput, case.figures.latency_us) {
-        (Some(throughput), _) => Some((throughput.lost, throughput.total_samples)),
-        (None, Some(latency)) => Some((latency.lost, latency.count)),
-        (None, None) => None,
-    };
-    point
-        .repeats
-        .iter()
-        .filter_map(of)
-        .reduce(|(lost, received), (more_lost, more_received)| (lost + more_lost, received + more_received))
-}
-
-fn why_not(point: &Point<'_>) -> String {
-    let reason = point.repeats.iter().find_map(|case| case.evidence.not_measured.as_ref());
-    reason.map_or_else(|| "no figures".to_owned(), NotMeasured::to_string)
-}
-
-/// The case in words, e.g. `weir 1024 B throughput, reliable, batches of 8192 B`, with its path if there are several.
-fn name(point: &Point<'_>, has_paths: bool) -> String {
-    let Some(case) = point.repeats.first() else { return point.engine.clone() };
-    let mut text = format!("{} {} B {}", point.engine, point.size_bytes, case.point.test);
-    if !is_raw_udp(&case.point.engine) {
-        text.push_str(&format!(", {}", case.point.reliability));
-    }
-    if case.point.batch_bytes > 0 {
-        text.push_str(&format!(", batches of {} B", case.point.batch_bytes));
-    }
-    match point.load {
-        Some(Load::Percent(bits)) => text.push_str(&format!(", load {} %", f64::from_bits(bits))),
-        Some(Load::Rate(bits)) => text.push_str(&format!(", {} samples/s", f64::from_bits(bits))),
-        None => {}
-    }
-    if case.conditions.kept_awake {
-        text.push_str(", processors kept awake");
-    }
-    if let Some(path) = case.conditions.path.as_ref().filter(|_| has_paths) {
-        text.push_str(&format!(", {path}"));
-    }
-    text
 }
 
 impl fmt::Display for Selector {
@@ -488,7 +441,7 @@ pub fn requirements_table(rows: &[RequirementRow]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use weir_results::{Environment, LatencySummary, ThroughputSummary};
+    use weir_results::{Environment, LatencySummary, NotMeasured, ThroughputSummary, UdpFigures, UdpMode};
 
     use super::*;
 
@@ -592,6 +545,54 @@ mod tests {
             "warning: study: weir 32 B latency, reliable: the median latency is 0.80 times that of udp";
         assert!(table.contains(warning), "{table}");
         assert!(!requirements_table(&weir(Limit::MaxP50(9.0)).judge("study", &run)).contains("warning"));
+    }
+
+    /// A stream of `weir udp`.
+    fn stream(mode: UdpMode, flows: u32, samples_per_s: f64, lost: u64) -> Case {
+        rate(mode.engine(), samples_per_s, lost).with(|it| {
+            it.point.reliability = Reliability::None;
+            it.figures.udp = Some(UdpFigures { mode, flows, ip_version: 4, ..UdpFigures::default() });
+        })
+    }
+
+    #[test]
+    fn udp_tests_are_judged_and_each_stream_is_compared_with_the_same_one_of_another_engine() {
+        let (send, gso) = (UdpMode::Send, UdpMode::Gso);
+        let round_trips = latency("udp", 32, 1, 10.0).with(|it| {
+            it.point.reliability = Reliability::None;
+            it.figures.udp = Some(UdpFigures::default());
+        });
+        let streams = [(send, 1, 1e6), (send, 4, 2e6), (gso, 1, 3e6), (gso, 4, 5e6)];
+        let streams = streams.map(|(mode, flows, rate)| stream(mode, flows, rate, 0));
+        let run = run(streams.into_iter().chain([round_trips, stream(send, 2, 9e6, 10)]));
+        let of = |engine: &str, limit| Requirement {
+            selector: Selector { engine: Some(engine.to_owned()), ..Selector::default() },
+            limit,
+        };
+        let name =
+            "send, 2 flows 32 B throughput (UDP streams at full speed, IPv4, wait: block, not connected)";
+        let lossy = (name.to_owned(), Some(1.0), "missed");
+        assert_eq!(judged(&of("udp", Limit::MaxLostPercent(0.5)), &run), [lossy]);
+        let found = judged(&of("udp", Limit::MaxP50(9.0)), &run);
+        assert_eq!((found.len(), found[0].1, found[0].2), (1, Some(10.0), "missed"), "{found:?}");
+        assert_eq!(judged(&of("udp-gso", Limit::MinRate(3e6)), &run)[0].2, "met");
+        let to_udp = Limit::MinRatio(2.9, RatioOf::Headline, Reference::Engine("udp".to_owned()));
+        let found = judged(&of("udp-gso", to_udp), &run);
+        assert_eq!((found.len(), found[0].1, found[0].2), (1, Some(2.5), "missed"), "{found:?}");
+        let reference = Reference::Run { name: "old".to_owned(), run: Box::new(run.clone()) };
+        let to_old = Limit::MinRatio(1.0, RatioOf::Headline, reference);
+        assert_eq!(judged(&of("udp-gso", to_old), &run)[0].1, Some(1.0));
+    }
+
+    #[test]
+    fn workloads_are_judged_by_losses_and_by_what_they_cost() {
+        let of = |engine, cpu| crate::workload::tests::case(engine, 1, cpu, 100);
+        let run = run([of("weir", 12.0), of("other", 10.0)]);
+        let lost: u64 = run.cases[0].figures.workload.as_ref().unwrap().sum(|it| it.lost);
+        let name = "weir workload (robot, contents 0123456789abcdef)".to_owned();
+        assert_eq!(judged(&weir(Limit::NoLoss), &run), [(name.clone(), Some(lost as f64), "missed")]);
+        let to_other = Limit::MaxRatio(1.1, RatioOf::Headline, Reference::Engine("other".to_owned()));
+        assert_eq!(judged(&weir(to_other), &run), [(name, Some(1.2), "missed")]);
     }
 
     #[test]
