@@ -2,15 +2,16 @@
 
 use std::fmt::Write as _;
 
-use weir_results::{Better, Interval};
+use weir_results::{Interval, Test};
 
 /// A case of the latest run that has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
     /// Names and values of labels.
     pub labels: Vec<(&'static str, String)>,
-    /// Latency in microseconds for [`Better::Less`], received samples per second for [`Better::More`].
-    pub better: Better,
+    /// What was measured: the figure is a latency in microseconds, received samples per second, or the processor time
+    /// of a workload in percent of one processor.
+    pub test: Test,
     /// The median over the repeats.
     pub median: f64,
     /// Its 95 % interval; `None` with too few repeats.
@@ -28,25 +29,22 @@ pub struct Metric {
 pub fn open_metrics(runs: usize, metrics: &[Metric]) -> String {
     let mut text = String::new();
     family(&mut text, "weir_runs", None, "Runs in the results folder", [(Vec::new(), runs as f64)]);
-    let of = |better: Better| metrics.iter().filter(move |metric| metric.better == better);
-    let latencies = || of(Better::Less).map(|metric| (metric, 1e6));
-    let rates = || of(Better::More).map(|metric| (metric, 1.0));
-    for (name, unit, about, values) in [
+    for (test, name, unit, divisor, about) in [
+        (Test::Latency, "weir_latency_median_seconds", Some("seconds"), 1e6, "Median latency"),
+        (Test::Throughput, "weir_received_samples_per_second", None, 1.0, "Received samples per second"),
         (
-            "weir_latency_median_seconds",
-            Some("seconds"),
-            "Median latency",
-            &mut latencies() as &mut dyn Iterator<Item = (&Metric, f64)>,
+            Test::Workload,
+            "weir_workload_cpu_percent",
+            Some("percent"),
+            1.0,
+            "Processor time of all processes of a workload, of one processor",
         ),
-        ("weir_received_samples_per_second", None, "Received samples per second", &mut rates()),
     ] {
-        let values: Vec<(&Metric, f64)> = values.collect();
-        let medians = values.iter().map(|(metric, divisor)| (metric.labels.clone(), metric.median / divisor));
+        let values = || metrics.iter().filter(move |metric| metric.test == test);
+        let medians = values().map(|metric| (metric.labels.clone(), metric.median / divisor));
         family(&mut text, name, unit, &format!("{about}, latest run of each case"), medians);
         for (end, value) in [("low", (|it| it.low) as fn(Interval) -> f64), ("high", |it| it.high)] {
-            let ends = values
-                .iter()
-                .filter_map(|(it, divisor)| Some((it.labels.clone(), value(it.interval?) / divisor)));
+            let ends = values().filter_map(|it| Some((it.labels.clone(), value(it.interval?) / divisor)));
             // Units are the end of a name.
             let stem = unit.map_or(name, |unit| name.trim_end_matches(unit).trim_end_matches('_'));
             let name = format!("{stem}_{end}{}", unit.map_or_else(String::new, |unit| format!("_{unit}")));
@@ -105,17 +103,17 @@ mod tests {
 
     #[test]
     fn the_text_follows_the_format() {
-        let metric = |better, median| Metric {
+        let metric = |test, median| Metric {
             labels: vec![("engine", "a\"b\\c\nd".into()), ("size_bytes", "32".into())],
-            better,
+            test,
             median,
             interval: Some(Interval { low: median / 2.0, high: median * 2.0 }),
             lost: 3,
             repeats: 8,
             start_s: Some(1_795_000_000.0),
         };
-        let one = Metric { interval: None, start_s: None, ..metric(Better::More, 2e6) };
-        let text = open_metrics(2, &[metric(Better::Less, 32.0), one]);
+        let one = Metric { interval: None, start_s: None, ..metric(Test::Throughput, 2e6) };
+        let text = open_metrics(2, &[metric(Test::Latency, 32.0), one, metric(Test::Workload, 37.5)]);
         let labels = r#"{engine="a\"b\\c\nd",size_bytes="32"}"#;
         for line in [
             "weir_runs 2".to_owned(),
@@ -124,6 +122,9 @@ mod tests {
             format!("weir_latency_median_seconds{labels} 0.000032"),
             format!("weir_latency_median_low_seconds{labels} 0.000016"),
             format!("weir_received_samples_per_second{labels} 2000000"),
+            "# UNIT weir_workload_cpu_percent percent".to_owned(),
+            format!("weir_workload_cpu_percent{labels} 37.5"),
+            format!("weir_workload_cpu_low_percent{labels} 18.75"),
             format!("weir_lost_samples{labels} 3"),
             format!("weir_run_start_seconds{labels} 1795000000"),
         ] {
@@ -133,6 +134,7 @@ mod tests {
             text.ends_with("\n# EOF\n") && !text.contains("weir_received_samples_per_second_low"),
             "{text}"
         );
+        assert!(!text.contains(&format!("weir_latency_median_seconds{labels} 0.0000375")), "{text}");
         // All samples of a family are together, after its own three lines at most.
         let families: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
         assert_eq!(families.len(), families.iter().collect::<std::collections::BTreeSet<_>>().len());

@@ -9,7 +9,7 @@ use weir_history::{Filter, History, PointHistory, RunEntry, RunState};
 use weir_report::{
     ListedRun, Metric, NamedRun, ReportOptions, html_report, index_page, open_metrics, served_page,
 };
-use weir_results::{Run, is_being_written};
+use weir_results::{Run, Test, is_being_written};
 
 use super::http::{Request, Response};
 use crate::published::named_in;
@@ -143,6 +143,7 @@ fn metrics(history: &History) -> Answer {
 fn metric(point: &PointHistory) -> Option<Metric> {
     let last = point.runs.last()?;
     let key = &point.key;
+    let test: Test = key.test.parse().ok()?;
     let started = humantime::parse_rfc3339(&last.run.date).ok();
     Some(Metric {
         labels: vec![
@@ -151,7 +152,7 @@ fn metric(point: &PointHistory) -> Option<Metric> {
             ("conditions", key.conditions.clone()),
             ("host", key.host.clone()),
         ],
-        better: point.better(),
+        test,
         median: last.median()?,
         interval: last.interval(),
         lost: last.lost,
@@ -178,7 +179,7 @@ fn is_same(found: Option<&str>, token: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use tempfile::TempDir;
-    use weir_results::{Case, Environment, LatencySummary, Reliability, Test};
+    use weir_results::{Case, Environment, LatencySummary, Reliability};
 
     use super::*;
 
