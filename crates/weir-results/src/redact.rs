@@ -97,8 +97,12 @@ impl Redactor {
             return self.address(address).to_string();
         }
         let lower = name.to_ascii_lowercase();
-        if matches!(lower.as_str(), "" | "localhost" | "local") || lower.starts_with("netns:") {
+        if matches!(lower.as_str(), "" | "localhost" | "local") {
             return name.to_owned();
+        }
+        // Namespaces are of one host, so their names are not learned.
+        if let Some((kind, namespace)) = name.split_once(':').filter(|_| lower.starts_with("netns:")) {
+            return format!("{kind}:{}", self.replace_known(namespace));
         }
         if let Some((name, port)) = name.rsplit_once(':')
             && port.bytes().all(|it| it.is_ascii_digit())
@@ -171,10 +175,13 @@ impl Redactor {
                     let is_host = key == "hosts" && member == "name";
                     self.replace_in(value, if is_host { "host" } else { member });
                 }
-                // Columns of telemetry have the names of interfaces: `enx0123456789ab.recv_packets`.
+                // Columns of telemetry begin with names of interfaces: `enx0123456789ab.recv_packets`.
                 let named: Vec<String> = members.keys().filter(|key| key.contains('.')).cloned().collect();
                 for key in named {
-                    let replaced = patterns::replace(&key, self);
+                    let known = key.rsplit_once('.').map(|(name, column)| (self.replace_known(name), column));
+                    let known =
+                        known.map_or_else(|| key.clone(), |(name, column)| format!("{name}.{column}"));
+                    let replaced = patterns::replace(&known, self);
                     if replaced != key
                         && let Some(value) = members.remove(&key)
                     {

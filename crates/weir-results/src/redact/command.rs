@@ -18,7 +18,18 @@ impl Redactor {
                 let (option, value) = argument.split_at(argument.find('/').unwrap_or(argument.len()));
                 format!("{}{}", self.short_option(option), self.values(value))
             }
-            None => argument.to_owned(),
+            None => self.known_in_option(argument),
+        }
+    }
+
+    /// Replaces names that were learned, also in the value attached to a short option: `-oNAME`.
+    fn known_in_option(&self, argument: &str) -> String {
+        match argument.char_indices().nth(2) {
+            Some((at, _)) if !argument.starts_with("--") => {
+                let (option, value) = argument.split_at(at);
+                format!("{option}{}", self.replace_known(value))
+            }
+            _ => self.replace_known(argument),
         }
     }
 
@@ -91,4 +102,4 @@ const OWN_WORDS: &str = "weir perftest udptest udpserver bench run udp pub sub d
      any auto on off true false reliable best-effort block spin veth tun host lo gso single batch segment interleaved \
      sequential shuffle fixed table csv json html markdown log view plain keyed unkeyed keep-last keep-all delay jitter \
      loss mtu rate queue burst reorder duplicate lan wifi wan lte satellite send receive up down forward reverse \
-     publisher subscriber udp-gso localhost eth0 default max";
+     publisher subscriber udp-gso localhost eth0 default max netns";

@@ -4,7 +4,7 @@ use crate::{
 };
 
 /// Everything in [`run`] that identifies someone or something.
-const ORIGINALS: [&str; 16] = [
+const ORIGINALS: [&str; 18] = [
     "lab7",
     "corp.example.org",
     "alice",
@@ -21,6 +21,8 @@ const ORIGINALS: [&str; 16] = [
     "drone.xml",
     "tuning",
     "239.1.2.3",
+    "acmenet0",
+    "orion",
 ];
 
 /// A text with the folder of all users' homes.
@@ -49,6 +51,8 @@ fn run() -> Run {
             "--settings",
             "tuning",
             "-oHOME/alice/x",
+            "-oorion-lab7",
+            "--orion",
         ]
         .map(home)
         .to_vec(),
@@ -59,8 +63,14 @@ fn run() -> Run {
         PathFigures::new(host.parse().unwrap(), std::time::Duration::ZERO, &[], &PathReading::default())
     };
     let mut telemetry = Telemetry::new(100);
-    telemetry
-        .push(100, [("enx525400aabbcc.recv_packets".to_owned(), 7.0), ("cpu.user_percent".to_owned(), 1.0)]);
+    let columns = [
+        "enx525400aabbcc.recv_packets",
+        "cpu.user_percent",
+        "acmenet0.recv_packets",
+        "br-orion.sent_packets",
+        "veth-lab7.sent_packets",
+    ];
+    telemetry.push(100, (0_u8..).zip(columns).map(|(value, name)| (name.to_owned(), f64::from(value))));
     let case = Case::new("weir", Test::Latency, Reliability::Reliable, 32).with(|it| {
         it.figures.paths = vec![path("10.1.2.3"), path("10.1.2.4"), path("127.0.0.1")];
         it.evidence.publisher_telemetry = Some(telemetry);
@@ -80,7 +90,7 @@ fn run() -> Run {
 #[test]
 fn nothing_that_identifies_is_left_and_the_rest_is_as_it_was() {
     let original = run();
-    let redacted = Redactor::default().redact(&original).unwrap();
+    let redacted = Redactor::new(["acmenet0", "orion"]).redact(&original).unwrap();
     let text = redacted.to_lines().to_ascii_lowercase();
     for name in ORIGINALS {
         assert!(!text.contains(&name.to_ascii_lowercase()), "{name} is left in {text}");
@@ -96,6 +106,8 @@ fn nothing_that_identifies_is_left_and_the_rest_is_as_it_was() {
     assert_eq!(redacted.cases[0].point, original.cases[0].point);
     let telemetry = redacted.cases[0].evidence.publisher_telemetry.as_ref().unwrap();
     assert_eq!((telemetry.rows(), telemetry.value("cpu.user_percent", 0)), (1, Some(1.0)));
+    assert_eq!(telemetry.value("name-1.recv_packets", 0), Some(2.0));
+    assert_eq!(telemetry.value("br-name-2.sent_packets", 0), Some(3.0));
     let Some(NotMeasured::Failed { reason }) = &redacted.cases[1].evidence.not_measured else { panic!() };
     assert!(reason.contains("40 samples/s") && reason.ends_with("is missing"), "{reason}");
 }
@@ -149,10 +161,11 @@ fn names_in_records_of_hosts_are_replaced() {
             { "name": "lab10:22", "address": "10.1.2.4:22", "ends": ["publisher"] },
             { "name": "local" },
             { "name": "netns:a" },
+            { "name": "netns:acme-lab9" },
         ],
         "reason": "ssh lab10: lost LAB9",
     });
-    let mut redactor = Redactor::default();
+    let mut redactor = Redactor::new(["acme"]);
     redactor.replace_in(&mut value.clone(), "");
     redactor.replace_in(&mut value, "");
     assert_eq!(
@@ -163,10 +176,19 @@ fn names_in_records_of_hosts_are_replaced() {
                 { "name": "host-2:22", "address": "192.0.2.2:22", "ends": ["publisher"] },
                 { "name": "local" },
                 { "name": "netns:a" },
+                { "name": "netns:name-1-host-1" },
             ],
             "reason": "ssh host-2: lost host-1",
         })
     );
+}
+
+#[test]
+fn a_namespace_has_the_same_name_in_the_command_line_and_in_the_records_of_hosts() {
+    let mut redactor = Redactor::default();
+    assert_eq!(redactor.argument("pub=netns:falcon,sub=netns:b2"), "pub=netns:name-1,sub=netns:name-2");
+    assert_eq!(redactor.string("host", "netns:falcon"), "netns:name-1");
+    assert_eq!(redactor.argument("-ofalcon"), "-oname-1");
 }
 
 #[test]
