@@ -148,6 +148,7 @@ fn metric(point: &PointHistory) -> Option<Metric> {
     Some(Metric {
         labels: vec![
             ("engine", key.engine.clone()),
+            ("test", test.to_string()),
             ("size_bytes", key.size_bytes.to_string()),
             ("conditions", key.conditions.clone()),
             ("host", key.host.clone()),
@@ -178,8 +179,10 @@ fn is_same(found: Option<&str>, token: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use tempfile::TempDir;
-    use weir_results::{Case, Environment, LatencySummary, Reliability};
+    use weir_results::{Case, Environment, LatencySummary, Reliability, ThroughputSummary, WorkloadFigures};
 
     use super::*;
 
@@ -236,12 +239,33 @@ mod tests {
         );
         let metrics = site.respond(&request("/metrics"));
         assert!(metrics.content_type.starts_with("application/openmetrics-text"));
-        let line = "weir_latency_median_seconds{engine=\"weir\",size_bytes=\"32\",conditions=\"reliable, block\",\
+        let line = "weir_latency_median_seconds{engine=\"weir\",test=\"latency\",size_bytes=\"32\",conditions=\"reliable, block\",\
                     host=\"<b>lab7\"} 0.00002";
         assert!(metrics.body.lines().any(|it| it == line), "{}", metrics.body);
         for missing in ["/run/ffffffff", "/run/../one", "/one/results.jsonl", "/etc/passwd"] {
             assert_eq!(site.respond(&request(missing)).status, "404 Not Found", "{missing}");
         }
+    }
+
+    #[test]
+    fn each_metric_of_an_answer_has_labels_of_its_own() {
+        let folder = folder();
+        let path = folder.path().join("one/results.jsonl");
+        let mut run = Run::load(&path).unwrap();
+        run.cases.push(Case::new("weir", Test::Throughput, Reliability::Reliable, 32).with(|it| {
+            it.figures.throughput = Some(ThroughputSummary { samples_per_s: 1e6, ..Default::default() });
+        }));
+        run.cases.push(Case::new("weir", Test::Workload, Reliability::Reliable, 32).with(|it| {
+            it.figures.workload = Some(WorkloadFigures { cpu_percent: 12.5, ..Default::default() });
+        }));
+        std::fs::write(&path, run.to_lines()).unwrap();
+        let body = Site::new(folder.path().to_owned(), None).respond(&request("/metrics")).body;
+        let of_workload =
+            |line: &&str| line.starts_with("weir_workload_cpu_percent{") && line.ends_with(" 12.5");
+        assert_eq!(body.lines().filter(of_workload).count(), 1, "{body}");
+        let samples = || body.lines().filter(|line| !line.starts_with('#'));
+        let series: BTreeSet<&str> = samples().filter_map(|line| Some(line.rsplit_once(' ')?.0)).collect();
+        assert_eq!(series.len(), samples().count(), "{body}");
     }
 
     #[test]
