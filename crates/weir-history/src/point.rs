@@ -101,6 +101,9 @@ pub(crate) fn conditions(case: &Case) -> String {
     if let Some(path) = &conditions.path {
         add(true, path.clone());
     }
+    if let Some(beside) = &conditions.beside {
+        add(true, format!("beside {beside}"));
+    }
     match (conditions.load_percent, conditions.rate_samples_per_s) {
         (Some(percent), _) => add(true, format!("{percent} % of the maximum")),
         (None, Some(rate)) => add(true, format!("{rate} samples/s")),
@@ -137,9 +140,70 @@ pub(crate) fn lost(case: &Case) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use weir_results::Reliability;
+    use weir_results::{Coalescing, Direction, Reliability, UdpFigures, UdpMode, WaitStrategy};
 
     use super::*;
+
+    /// A change of a case.
+    type Change = fn(&mut Case);
+
+    /// What makes another point, apart from engine, test and size.
+    const OF_ALL: &[Change] = &[
+        |it| it.point.reliability = Reliability::BestEffort,
+        |it| it.point.keyed = false,
+        |it| it.point.instances = 7,
+        |it| it.point.batch_bytes = 8192,
+        |it| it.point.publishers = 2,
+        |it| it.point.subscribers = 2,
+        |it| it.point.multicast = true,
+        |it| it.point.loans = true,
+        |it| it.conditions.wait = WaitStrategy::Spin,
+        |it| it.conditions.path = Some("veth".to_owned()),
+        |it| it.conditions.kept_awake = true,
+        |it| it.conditions.rate_samples_per_s = Some(10.0),
+        |it| it.conditions.load_percent = Some(10.0),
+        |it| it.conditions.keep_last = Some(1),
+        |it| it.conditions.beside = Some("tcp".to_owned()),
+        |it| it.conditions.workload_name = Some("robot".to_owned()),
+        |it| it.conditions.workload_digest = Some("12ab".to_owned()),
+        |it| it.conditions.coalescing = Some(Coalescing::Off),
+    ];
+
+    const OF_UDP: &[fn(&mut UdpFigures)] = &[
+        |it| it.mode = UdpMode::Gso,
+        |it| it.flows = 2,
+        |it| it.direction = Direction::Reverse,
+        |it| it.duplex = true,
+        |it| it.connected = true,
+        |it| it.gro = true,
+        |it| it.ip_version = 6,
+        |it| it.dscp = Some(46),
+        |it| it.multicast = Some("239.1.2.3".to_owned()),
+    ];
+
+    #[test]
+    fn what_makes_another_point_is_in_its_conditions() {
+        let case = Case::new("weir", Test::Latency, Reliability::Reliable, 32).with(|it| {
+            (it.point.keyed, it.point.instances) = (true, 5);
+            it.conditions.workload_name = Some("trading".to_owned());
+        });
+        let udp = case.clone().with(|it| {
+            it.figures.udp = Some(UdpFigures { flows: 1, ip_version: 4, ..UdpFigures::default() });
+        });
+        let plain = case.clone().with(|it| it.conditions.workload_name = None);
+        let changed = OF_ALL.iter().map(|change| {
+            let base =
+                if plain.clone().with(change).conditions.workload_digest.is_some() { &case } else { &plain };
+            (base.clone(), base.clone().with(change))
+        });
+        let of_udp = OF_UDP.iter().map(|change| {
+            (udp.clone(), udp.clone().with(|it| it.figures.udp.as_mut().into_iter().for_each(change)))
+        });
+        for (place, (base, changed)) in changed.chain(of_udp).enumerate() {
+            assert!(!base.same_point(&changed), "change {place}");
+            assert_ne!(conditions(&base), conditions(&changed), "change {place}");
+        }
+    }
 
     #[test]
     fn contents_of_a_workload_are_part_of_its_point() {
