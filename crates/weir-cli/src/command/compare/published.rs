@@ -48,6 +48,8 @@ pub(super) fn compare(name: &str, runs: &[Run], args: &CompareArgs) -> Result<Ex
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Compared {
     engine: String,
+    /// What the table does not set, such as the link.
+    conditions: String,
     size_bytes: u64,
     /// `p50_us`, `p99_us`, `samples_per_s`.
     figure: &'static str,
@@ -101,11 +103,40 @@ fn compared(table: &Table, runs: &[Run], tolerance: f64) -> Vec<Compared> {
                 .filter(|it| it.point.engine == *engine && it.point.size_bytes == row.size)
                 .filter(|it| table.batch_bytes.is_none() || batched == (it.point.batch_bytes > 0))
                 .collect();
-            compared
-                .extend(figures(table.test).iter().filter_map(|it| one(table, row, &repeats, it, tolerance)));
+            for repeats in by_point(&repeats) {
+                let of_figure = |figure| one(table, row, &repeats, figure, tolerance);
+                compared.extend(figures(table.test).iter().filter_map(of_figure));
+            }
         }
     }
     compared
+}
+
+/// Divides cases into the repeats of each point, in the order in which they were measured.
+fn by_point<'a>(cases: &[&'a Case]) -> Vec<Vec<&'a Case>> {
+    let mut points: Vec<Vec<&Case>> = Vec::new();
+    for case in cases {
+        match points.iter_mut().find(|repeats| repeats[0].same_point(case)) {
+            Some(repeats) => repeats.push(case),
+            None => points.push(vec![case]),
+        }
+    }
+    points
+}
+
+/// What tables do not set of a case's conditions, in words.
+fn measured_with(case: &Case) -> String {
+    let (point, conditions) = (&case.point, &case.conditions);
+    let mut words = vec![format!("wait: {}", conditions.wait)];
+    words.extend(conditions.kept_awake.then(|| "kept awake".to_owned()));
+    words.extend((point.batch_bytes > 0).then(|| format!("batches of {} B", point.batch_bytes)));
+    words.extend(point.keyed.then(|| format!("{} instances", point.instances)));
+    words.extend(point.loans.then(|| "loans".to_owned()));
+    words.extend(conditions.coalescing.map(|coalescing| format!("coalescing {coalescing}")));
+    words.extend(conditions.keep_last.map(|depth| format!("keep last {depth}")));
+    words.extend(conditions.path.clone());
+    words.extend(conditions.beside.as_ref().map(|beside| format!("beside {beside}")));
+    words.join(", ")
 }
 
 fn one(table: &Table, row: &Row, repeats: &[&Case], figure: &Figure, tolerance: f64) -> Option<Compared> {
@@ -115,12 +146,13 @@ fn one(table: &Table, row: &Row, repeats: &[&Case], figure: &Figure, tolerance: 
     let values: Vec<f64> = repeats.iter().filter_map(|case| of(case)).filter(|it| *it > 0.0).collect();
     let median = Spread::of(values.iter().copied())?.median;
     let interval = Interval::of_median(&values).map(|it| [it.low / published, it.high / published]);
-    let point = &repeats.first()?.point;
+    let first = repeats.first()?;
     let lost = |case: &&Case| {
         case.figures.latency_us.map_or(0, |it| it.lost) + case.figures.throughput.map_or(0, |it| it.lost)
     };
     Some(Compared {
-        engine: point.engine.clone(),
+        engine: first.point.engine.clone(),
+        conditions: measured_with(first),
         size_bytes: row.size,
         figure: name,
         published,
@@ -199,7 +231,7 @@ fn text(table: &Table, compared: &[Compared], tolerance: f64) -> String {
         source.hosts,
         source.path
     );
-    text += &text_table(&HEADINGS, compared.iter().map(|it| cells(it).to_vec()), &[1, 3, 4, 5, 6, 7, 8]);
+    text += &text_table(&HEADINGS, compared.iter().map(|it| cells(it).to_vec()), &[2, 4, 5, 6, 7, 8, 9]);
     let counted = [Change::Worse, Change::Better, Change::Same, Change::Inconclusive].map(|verdict| {
         format!("{} {}", compared.iter().filter(|it| it.verdict == verdict).count(), verdict.name())
     });
@@ -210,8 +242,9 @@ fn text(table: &Table, compared: &[Compared], tolerance: f64) -> String {
     text
 }
 
-const HEADINGS: [&str; 10] = [
+const HEADINGS: [&str; 11] = [
     "Engine",
+    "Conditions",
     "Size (B)",
     "Figure",
     "Published",
@@ -223,12 +256,13 @@ const HEADINGS: [&str; 10] = [
     "Verdict",
 ];
 
-fn cells(it: &Compared) -> [String; 10] {
+fn cells(it: &Compared) -> [String; 11] {
     let figure = |value: f64| if value < 1_000.0 { format!("{value:.2}") } else { format!("{value:.0}") };
     let mark = if it.is_doubtful { " *" } else { "" };
     let interval = it.interval.map_or_else(|| "-".to_owned(), |[low, high]| format!("{low:.3} to {high:.3}"));
     [
         it.engine.clone(),
+        it.conditions.clone(),
         it.size_bytes.to_string(),
         it.figure.to_owned(),
         format!("{}{mark}", figure(it.published)),
@@ -243,6 +277,8 @@ fn cells(it: &Compared) -> [String; 10] {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use weir_results::{Environment, LatencySummary, ThroughputSummary};
 
     use super::*;
@@ -282,6 +318,27 @@ mod tests {
         assert!((first.ratio - 2.0).abs() < 0.01 && first.interval.unwrap()[0] > 1.9, "{first:?}");
         let shown = text(&table, &compared, 0.0);
         assert!(shown.contains("1 Gbit/s") && shown.contains("2 worse"), "{shown}");
+    }
+
+    #[test]
+    fn repeats_under_different_conditions_are_rows_of_their_own() {
+        let table = table("pro-latency-1g-unkeyed-reliable");
+        let changes: [fn(&mut Case); 5] = [
+            |_| (),
+            |it| it.conditions.kept_awake = true,
+            |it| it.point.loans = true,
+            |it| it.conditions.path = Some("veth,mtu=1500".to_owned()),
+            |it| it.conditions.beside = Some("tcp".to_owned()),
+        ];
+        let of = |(place, change): (usize, fn(&mut Case))| {
+            (1..=8).map(move |repeat| latency(10.0 * (place + 1) as f64, repeat).with(change))
+        };
+        let found = compared(&table, &[run(changes.into_iter().enumerate().flat_map(of))], 0.0);
+        let found: Vec<&Compared> = found.iter().filter(|it| it.figure == "p50_us").collect();
+        let conditions: BTreeSet<&str> = found.iter().map(|it| it.conditions.as_str()).collect();
+        assert!(conditions.len() == 5 && conditions.contains("wait: block, loans"), "{conditions:?}");
+        let medians: Vec<(f64, usize)> = found.iter().map(|it| (it.median, it.repeats)).collect();
+        assert_eq!(medians, [10.0, 20.0, 30.0, 40.0, 50.0].map(|median| (median, 8)));
     }
 
     #[test]
