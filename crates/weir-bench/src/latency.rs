@@ -13,6 +13,7 @@ use weir_results::{
 
 use crate::case::CaseSpec;
 use crate::endpoint::{EndpointError, Pinger};
+use crate::path::PathSpec;
 
 /// What the measuring end found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -178,13 +179,14 @@ impl Pings {
 const KIND: LatencyKind = LatencyKind::HalfRtt;
 
 /// Some engines retransmit only after a second or more. Best effort does not retransmit: after 200
-/// ms a ping is lost (RTI Perftest draws the same line).
+/// ms a ping is lost (RTI Perftest draws the same line). Over a virtual link, its echo takes as long as that delays it.
 fn ping_timeout(case: &CaseSpec) -> Duration {
     let usual = match case.reliability {
         Reliability::Reliable => Duration::from_secs(5),
         Reliability::BestEffort | Reliability::None => Duration::from_millis(200),
     };
-    usual + case.allowance()
+    let link: Option<PathSpec> = case.method.path.as_ref().and_then(|path| path.parse().ok());
+    usual + case.allowance() + link.map_or(Duration::ZERO, |link| link.echo_wait())
 }
 
 /// After so many lost pings in a row, there is no peer.
@@ -239,6 +241,21 @@ mod tests {
         let outcome = run("mock", Reliability::BestEffort, Duration::from_secs(1)).unwrap();
         assert_eq!((outcome.sent, outcome.summary.count, outcome.summary.lost), (4778, 3996, 4));
         assert!(outcome.summary.max < 30.0, "{outcome:?}");
+    }
+
+    #[test]
+    fn a_ping_waits_for_its_echo_over_the_longest_link() {
+        let over = |path: &str| {
+            let case = case("udp", Test::Latency).with(|it| it.method.path = Some(path.to_owned()));
+            ping_timeout(&case)
+        };
+        let (none, second) = (ping_timeout(&case("udp", Test::Latency)), Duration::from_secs(1));
+        assert!(none < Duration::from_millis(201));
+        // 600 ms, and 768 KiB at 10 Mbit/s in each direction.
+        assert!((second..10 * second).contains(&over("satellite")), "{:?}", over("satellite"));
+        assert!(over("tun,delay=300ms") > second, "a link without a rate");
+        assert!(over("lan1g") < none + Duration::from_millis(20), "{:?}", over("lan1g"));
+        assert!(over("tun,rate=1k") < Duration::from_secs(20), "but not for ever");
     }
 
     #[test]

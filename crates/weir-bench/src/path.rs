@@ -19,9 +19,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use thiserror::Error;
-use weir_netsim::LinkPair;
 use weir_netsim::pair::PairError;
 use weir_netsim::preset::{PRESETS, preset};
+use weir_netsim::{Direction, LinkPair};
 
 pub use link::{LinkOutcome, Place, VirtualLink};
 pub use namespace::{LinkError, enter_namespace};
@@ -90,6 +90,33 @@ impl PathSpec {
             // Jitter delays by half of it on average.
             Self::Tun(pair) => [&pair.down, &pair.up].map(|way| way.delay + way.jitter / 2).iter().sum(),
         }
+    }
+
+    /// How long to wait for an echo: two round trips, and full queues in both directions at the lowest rates. At most
+    /// 10 s, since coordinators wait only so long for a case.
+    #[must_use]
+    pub fn echo_wait(&self) -> Duration {
+        const LONGEST: Duration = Duration::from_secs(10);
+        let queue = |bytes: u64, rate_bps: Option<u64>| {
+            rate_bps
+                .map_or(Duration::ZERO, |bps| Duration::from_secs_f64(bytes as f64 * 8.0 / bps.max(1) as f64))
+        };
+        let longest = match self {
+            Self::Veth(spec) => {
+                let bytes = spec.queue_bytes.map_or(1_000 * u64::from(spec.mtu), u64::from);
+                2 * queue(bytes, spec.rate_bps)
+            }
+            Self::Tun(pair) => {
+                let of = |way: &Direction| {
+                    let rate_bps = way.rate.iter().map(|(_, bps)| *bps).min();
+                    let held_back = if way.reorder.is_none() { Duration::ZERO } else { way.reorder_delay };
+                    let travel = way.delay.saturating_add(way.jitter).saturating_add(held_back);
+                    travel.saturating_mul(2).saturating_add(queue(way.queue_bytes.into(), rate_bps))
+                };
+                of(&pair.down).saturating_add(of(&pair.up))
+            }
+        };
+        longest.min(LONGEST)
     }
 
     /// What the link carries to the subscribers, at the start and without losses; `None`: as fast as the processor.

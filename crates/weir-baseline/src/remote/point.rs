@@ -65,6 +65,9 @@ pub struct Point {
     pub buffer_bytes: Option<usize>,
     /// How often both ends sample their hosts; `None`: never.
     pub telemetry_period: Option<Duration>,
+    /// How much longer a round trip may take over an emulated link. Only the client's end needs it.
+    #[serde(skip)]
+    pub echo_wait: Duration,
 }
 
 /// The test of a measurement.
@@ -180,6 +183,7 @@ pub(super) mod tests {
             duration: Duration::from_millis(100),
             buffer_bytes: Some(1 << 20),
             telemetry_period: Some(TELEMETRY_PERIOD_MIN),
+            echo_wait: Duration::ZERO,
         }
     }
 

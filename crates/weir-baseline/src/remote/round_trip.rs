@@ -30,13 +30,14 @@ pub(super) fn ping(
     let measured_from_ns = now.saturating_add(nanos(point.warmup));
     let end_ns = measured_from_ns.saturating_add(nanos(point.duration));
     let (mut number, mut lost_in_a_row) = (0_u64, 0);
+    let lost_after = lost_after(point);
     while now < end_ns && !signal.is_stopped() && lost_in_a_row < LOST_IN_A_ROW_MAX {
         let header = Header { mark, number: number as u32, time_ns: now, lag_ns: 0 };
         header.write(&mut datagram);
         number += 1;
         let sent_ns = now;
         crate::send(socket, to, &datagram)?;
-        let is_back = await_answer(socket, point.wait, (sent_ns, LOST), &mut answer, |datagram| {
+        let is_back = await_answer(socket, point.wait, (sent_ns, lost_after), &mut answer, |datagram| {
             is_answer(datagram, point, &header)
         })?;
         now = now_ns();
@@ -53,6 +54,11 @@ pub(super) fn ping(
         measured_in_ns: now.saturating_sub(measured_from_ns),
         ..PingReport::default()
     })
+}
+
+/// How long an answer may take.
+fn lost_after(point: &Point) -> Duration {
+    LOST + point.echo_wait
 }
 
 /// Answers to earlier datagrams do not count.
@@ -76,7 +82,7 @@ pub(super) fn echo(
     crate::echo(socket, point.wait, &mut sender, &mut datagram, is_asked, is_over)
 }
 
-/// A datagram that takes longer is lost.
+/// A datagram that takes longer is lost, unless an emulated link delays it.
 const LOST: Duration = Duration::from_millis(200);
 
 /// After so many lost ones in a row, there is no peer.
@@ -117,6 +123,13 @@ mod tests {
                 assert_eq!(report.summary.kind, LatencyKind::Rtt);
             });
         }
+    }
+
+    #[test]
+    fn an_answer_over_a_slow_link_is_waited_for() {
+        let second = Duration::from_secs(1);
+        assert_eq!(lost_after(&stream()), LOST);
+        assert_eq!(lost_after(&Point { echo_wait: second, ..stream() }), LOST + second);
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Turns the options of `weir udp` into a list of measurements.
 
+use std::time::Duration;
+
 use weir_baseline::{Point, PointTest};
 use weir_bench::outside::OutsideTool;
+use weir_bench::path::PathSpec;
 use weir_results::Direction::{Forward, Reverse};
 use weir_results::{Case, Run, Spread, Test, UdpMode, WaitStrategy};
 
@@ -235,6 +238,7 @@ fn blank(args: &UdpArgs, size_bytes: usize, mode: UdpMode) -> Point {
         duration: args.method.duration,
         buffer_bytes: Some(args.sockets.socket_buffer),
         telemetry_period: Some(args.host.telemetry_period).filter(|period| !period.is_zero()),
+        echo_wait: args.host.link.as_ref().map_or(Duration::ZERO, PathSpec::echo_wait),
     }
 }
 
@@ -250,6 +254,13 @@ mod tests {
         let typed = ["weir", "udp"].into_iter().chain(words.split_whitespace());
         let Command::Udp(args) = Args::parse_from(typed).command else { panic!("{words}") };
         Plan::new(&args, true, if args.method.outside_checks { &OutsideTool::ALL } else { &[] })
+    }
+
+    #[test]
+    fn round_trips_wait_for_answers_over_the_link() {
+        let echo_wait = |words: &str| plan(words).unwrap().steps[0].point.echo_wait;
+        assert_eq!(echo_wait("--tests latency"), Duration::ZERO);
+        assert!(echo_wait("--tests latency --link satellite") > Duration::from_millis(600));
     }
 
     #[test]
