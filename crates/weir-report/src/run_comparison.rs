@@ -462,6 +462,26 @@ mod tests {
         assert!(failed.len() == 1 && failed[0].contains("UDP streams at full speed"), "{failed:?}");
     }
 
+    #[test]
+    fn streams_at_a_share_of_the_maximum_are_the_same_although_their_rates_differ() {
+        let side = |asked_mbps: f64| {
+            run((1..=20).map(|repeat| {
+                rate(repeat, asked_mbps * 1e3).with(|it| {
+                    it.point.engine = "udp".to_owned();
+                    it.point.reliability = Reliability::None;
+                    it.conditions.load_percent = Some(50.0);
+                    it.conditions.rate_samples_per_s = Some(asked_mbps * 1e3);
+                    let asked_mbps = Some(asked_mbps + f64::from(repeat));
+                    it.figures.udp = Some(weir_results::UdpFigures { asked_mbps, ..Default::default() });
+                })
+            }))
+        };
+        let found = RunComparison::new(&[side(800.0)], &[side(400.0)], PLAIN);
+        let [figure] = &found.figures[..] else { panic!("{found:?}") };
+        assert_eq!((figure.engine.as_str(), figure.verdict), ("send, 50 % of the maximum", Change::Worse));
+        assert_eq!((figure.repeats, found.missing.len(), found.added.len()), ([20, 20], 0, 0));
+    }
+
     const PLAIN: RunComparisonOptions = RunComparisonOptions { tolerance: 0.0, is_paired: false };
 
     /// Normally distributed around 1, the same in every run of the test.

@@ -211,7 +211,12 @@ impl<'a> Point<'a> {
         let flows = if udp.flows > 1 { format!(", {} flows", udp.flows) } else { String::new() };
         let is_forward = udp.direction == Direction::default();
         let direction = if is_forward { String::new() } else { format!(", {}", udp.direction) };
-        let rate = udp.asked_mbps.map_or_else(String::new, |asked| format!(", {asked} Mbit/s"));
+        // The maximum that a share refers to differs from run to run.
+        let rate = match (self.repeats[0].conditions.load_percent, udp.asked_mbps) {
+            (Some(percent), _) => format!(", {percent} % of the maximum"),
+            (None, Some(asked)) => format!(", {asked} Mbit/s"),
+            (None, None) => String::new(),
+        };
         format!("{}{gro}{flows}{direction}{rate}", self.name())
     }
 
