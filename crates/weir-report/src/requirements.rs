@@ -343,6 +343,9 @@ impl RatioOf {
     ) -> Result<f64, String> {
         let own = self.median(place)?;
         match reference {
+            Reference::Engine(_) if place.is_at_share() => {
+                Err("a load in percent is another rate for each engine: set rates in samples/s".to_owned())
+            }
             Reference::Engine(name) => {
                 let comparison = run
                     .base(place, name)
@@ -514,6 +517,27 @@ mod tests {
         assert_eq!(before(vec![latency("weir", 32, 1, 12.0)]).2, "met");
         assert_eq!(before(vec![latency("weir", 32, 1, 6.0)]).1, Some(2.0));
         assert_eq!(before(vec![latency("weir", 64, 1, 6.0)]).2, "not measured");
+    }
+
+    #[test]
+    fn loads_in_percent_have_no_ratio_to_another_engine() {
+        let with = |percent: Option<f64>| {
+            let of = |engine| {
+                latency(engine, 32, 1, 10.0).with(|it| {
+                    it.conditions.load_percent = percent;
+                    it.conditions.rate_samples_per_s = Some(1000.0);
+                })
+            };
+            run(["other", "weir"].map(of))
+        };
+        let other = || Reference::Engine("other".to_owned());
+        for (of, limit) in [(RatioOf::Headline, 1.0), (RatioOf::P99, 1.0)] {
+            let requirement = weir(Limit::MaxRatio(limit, of, other()));
+            assert_eq!(judged(&requirement, &with(None))[0].2, "met");
+            let rows = requirement.judge("study", &with(Some(50.0)));
+            assert_eq!(rows[0].verdict, RequirementVerdict::NotMeasured);
+            assert!(rows[0].reason.as_ref().unwrap().contains("another rate for each engine"), "{rows:?}");
+        }
     }
 
     #[test]

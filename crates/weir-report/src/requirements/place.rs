@@ -82,6 +82,11 @@ impl Place<'_, '_> {
         self.point.repeats.first().copied()
     }
 
+    /// Returns whether it was measured at a share of its own maximum, which is another rate for each engine.
+    pub(super) fn is_at_share(&self) -> bool {
+        self.case().is_some_and(|case| case.conditions.load_percent.is_some())
+    }
+
     /// Returns why its ratio to the baseline is doubtful.
     pub(super) fn doubt(&self) -> Option<String> {
         beaten_baseline(self.group?, self.point).map(|warning| warning.to_string())
