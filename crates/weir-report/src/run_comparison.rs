@@ -99,7 +99,8 @@ impl RunComparison {
     /// together.
     #[must_use]
     pub fn new(old: &[Run], new: &[Run], options: RunComparisonOptions) -> Self {
-        let (old, new) = (together(old), together(new));
+        let stride = most_repeats(old, new);
+        let (old, new) = (together(old, stride), together(new, stride));
         let [olds, news] = [&old, &new].map(Side::all);
         let shared: Vec<(&Side<'_>, &Side<'_>)> =
             olds.iter().filter_map(|old| Some((old, news.iter().find(|new| new.is_same(old))?))).collect();
@@ -314,16 +315,29 @@ impl<'a> Side<'a> {
     }
 }
 
-/// All cases of several runs as one run, whose repeats are numbered on.
-fn together(runs: &[Run]) -> Run {
+/// The most repeats of a run, with as many runs on both sides: each then has its own range of numbers, so that a run
+/// without a case shifts no pairs. `None`: the runs of the sides do not correspond.
+fn most_repeats(old: &[Run], new: &[Run]) -> Option<u32> {
+    let cases = old.iter().chain(new).flat_map(|run| &run.cases);
+    let most = cases.map(|case| case.conditions.repeat).max()?;
+    (old.len() == new.len()).then_some(most)
+}
+
+/// All cases of several runs as one run. The repeats of each run are numbered on from `stride` times its position, or
+/// from the largest number before.
+fn together(runs: &[Run], stride: Option<u32>) -> Run {
     let mut all: Option<Run> = None;
-    for run in runs {
+    for (position, run) in (0_u32..).zip(runs) {
         let Some(all) = &mut all else {
             all = Some(run.clone());
             continue;
         };
-        let before = all.cases.iter().map(|case| case.conditions.repeat).max().unwrap_or(0);
-        let renumbered = run.cases.iter().map(|case| case.clone().with(|it| it.conditions.repeat += before));
+        let last = || all.cases.iter().map(|case| case.conditions.repeat).max().unwrap_or(0);
+        let before = stride.map_or_else(last, |stride| stride.saturating_mul(position));
+        let renumber = |case: &Case| {
+            case.clone().with(|it| it.conditions.repeat = it.conditions.repeat.saturating_add(before))
+        };
+        let renumbered = run.cases.iter().map(renumber);
         all.cases.extend(renumbered);
     }
     all.unwrap_or_else(|| Run::new(weir_results::Environment::default()))
@@ -601,6 +615,26 @@ mod tests {
         let news: Vec<Run> = (0..8).map(|_| one(12.0)).collect();
         let found = RunComparison::new(&olds, &news, RunComparisonOptions { is_paired: true, ..PLAIN });
         assert_eq!((found.figures[0].repeats, found.figures[0].verdict), ([8, 8], Change::Worse));
+    }
+
+    #[test]
+    fn pairs_are_of_the_runs_at_the_same_position_although_one_lacks_a_case() {
+        let case = |number: u32, pace: f64| latency("weir", 32, 1, pace * f64::from(number));
+        let olds: Vec<Run> = (1..=20).map(|number| run((number != 4).then(|| case(number, 10.0)))).collect();
+        let news: Vec<Run> = (1..=20).map(|number| run([case(number, 12.0)])).collect();
+        let found = RunComparison::new(&olds, &news, RunComparisonOptions { is_paired: true, ..PLAIN });
+        let figure = &found.figures[0];
+        assert_eq!((figure.repeats, figure.verdict), ([19, 19], Change::Worse));
+        let interval = figure.interval.unwrap();
+        assert!(interval.iter().all(|ratio| (ratio - 1.2).abs() < 1e-9), "{interval:?}");
+        // Runs with several repeats.
+        let two = |pace: f64, repeats: u32| {
+            run((1..=repeats).map(|repeat| latency("weir", 32, repeat, pace * f64::from(10 + repeat))))
+        };
+        let olds = [two(1.0, 2), two(2.0, 3), two(4.0, 3)];
+        let news = [two(1.0, 3), two(2.0, 3), two(4.0, 3)];
+        let found = RunComparison::new(&olds, &news, RunComparisonOptions { is_paired: true, ..PLAIN });
+        assert_eq!((found.figures[0].repeats, found.figures[0].interval), ([8, 8], Some([1.0, 1.0])));
     }
 
     #[test]
