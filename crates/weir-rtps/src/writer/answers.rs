@@ -95,7 +95,6 @@ impl WriterCore {
             let is_heartbeat_due = core::mem::take(&mut proxy.is_heartbeat_due);
             let (guid, to) = (proxy.guid, Arc::clone(&proxy.destinations));
             if proxy.requested.samples.is_empty() && gap_to.is_none() && !is_heartbeat_due {
-                self.ask_apart_when_due(now, index, out);
                 continue;
             }
             let take = |it: &mut Requested| core::mem::take(&mut it.samples);
@@ -122,7 +121,6 @@ impl WriterCore {
             let is_heartbeat_due = is_heartbeat_due || is_marked;
             if !self.proxies[index].is_reliable {
                 self.holes = gone;
-                self.ask_apart_when_due(now, index, out);
                 continue;
             }
             let waits = waits || self.proxies[index].is_asked_lately(now);
@@ -267,6 +265,7 @@ impl WriterCore {
         wanted.into_iter().for_each(|range| self.append_samples(range, &to, out));
         self.note_repaired(&to, &room);
         self.note_repairs_sent(now, index, &allowed, is_hole);
+        self.ask_apart_when_due(now, index, out);
         self.mark_again(now, index, again);
         requested.truncate(waiting);
     }

@@ -23,6 +23,7 @@ use super::pacing::{Pacing, Position};
 use super::path_uses::PathUse;
 use super::reader_proxy::ReaderProxy;
 use super::receipts::Answered;
+use super::repairs_allowed::NeverSent;
 use super::state::WriterCore;
 use crate::config;
 use crate::history::Entry;
@@ -185,7 +186,8 @@ impl ReaderProxy {
     pub(super) fn note_asked(&mut self, now: Time) {
         if self.is_apart() {
             let answer = self.path.as_ref().and_then(|path| path.lock().answer_time());
-            self.ask_at = now + answer.unwrap_or_default().max(config::HEARTBEAT_DELAY_MIN);
+            let answer = answer.unwrap_or_default().min(config::PATIENCE_MAX);
+            self.ask_at = now + answer.max(config::HEARTBEAT_DELAY_MIN);
         }
     }
 
@@ -206,17 +208,24 @@ impl ReaderProxy {
 
     /// Sends the reader new samples with the others again, from `unsent` on.
     fn join(&mut self, unsent: SequenceNumber) {
-        let is_reliable = self.is_reliable;
-        let Some(requested) = self.requested.changed() else { return };
-        requested.fed = None;
-        // What is still to be sent, a reliable reader requests.
-        requested.never_sent.end_at(unsent);
-        if !is_reliable {
-            requested.samples.clear();
-            requested.fragments.clear();
-            requested.repairs.clear();
+        if let Some(requested) = self.requested.changed() {
+            requested.fed = None;
+            // What is still to be sent, a reliable reader requests.
+            requested.never_sent.end_at(unsent);
         }
         self.begin_account();
+    }
+
+    /// Forgets what the reader is still to be sent by itself, as a best-effort one. Returns how many samples that is.
+    pub(super) fn forget_owed(&mut self, unsent: SequenceNumber) -> u64 {
+        let is_apart = self.is_apart();
+        let Some(requested) = self.requested.changed().filter(|_| !self.is_reliable) else { return 0 };
+        requested.samples.clear();
+        requested.fragments.clear();
+        requested.repairs.clear();
+        let (first, _) = requested.never_sent.from();
+        requested.never_sent = NeverSent::NONE;
+        if is_apart { (unsent.0 - first.0).max(0).unsigned_abs() } else { 0 }
     }
 
     /// Returns whether it is apart, and still to be sent something from before `unsent`.
@@ -309,6 +318,7 @@ impl WriterCore {
             if is_out && !proxy.is_apart() {
                 proxy.begin_apart(next);
             } else if !is_out && proxy.is_apart() {
+                self.counters.samples_left_out += proxy.forget_owed(self.unsent);
                 proxy.join(self.unsent);
             }
             is_any |= is_out;

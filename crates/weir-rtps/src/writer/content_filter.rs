@@ -57,7 +57,7 @@ impl WriterCore {
             readers.push(FilteredReader { guid: reader, filter, left_out });
         }
         self.filters = (!readers.is_empty()).then(|| Box::new(Filters { readers }));
-        self.update_indirect();
+        self.consider_receipts();
     }
 
     /// Forgets the filter of a reader that is not matched any more.
@@ -125,6 +125,18 @@ impl WriterCore {
             }
         }
         self.filters = Some(filters);
+    }
+
+    /// Sends each reader a GAP for the last samples that it was not sent, before something that is sent whatever the
+    /// filters say: a GAP for these and later ones would name that, too.
+    pub(super) fn end_left_out(&mut self, out: &mut Outbox) {
+        for index in 0..self.proxies.len() {
+            let left_out = self.take_left_out(index);
+            if left_out.is_some() {
+                let (guid, to) = (self.proxies[index].guid, Arc::clone(&self.proxies[index].destinations));
+                self.append_gap(guid, left_out, &to, out);
+            }
+        }
     }
 
     /// Takes the samples that a reader was not sent, to be named in a GAP before a HEARTBEAT.

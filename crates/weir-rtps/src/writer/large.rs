@@ -319,6 +319,7 @@ impl WriterCore {
         let is_hole = last.is_some_and(|sn| !self.proxies[index].is_discarded(sn));
         let has_spare_path = self.has_spare_path() && self.proxies[index].path.is_some();
         self.note_repairs_sent(now, index, &allowed, is_hole);
+        self.ask_apart_when_due(now, index, out);
         requested.truncate(waiting);
         let waits = waiting > 0;
         self.due.add_if(index, waits);

@@ -127,7 +127,7 @@ impl WriterCore {
         segment_max: u16,
         path: Option<Path>,
     ) {
-        let unsent = self.unsent;
+        let (unsent, mut owed) = (self.unsent, 0);
         if let Some(proxy) = self.reader_mut(&guid) {
             let was_late = proxy.is_late();
             let before = core::mem::replace(&mut proxy.path, path);
@@ -136,6 +136,7 @@ impl WriterCore {
                 (before, after) => before.is_none() && after.is_none(),
             };
             if !is_same {
+                owed = proxy.forget_owed(unsent);
                 proxy.begin_on_path(unsent);
             }
             (proxy.group, proxy.segment_max) = (group, segment_max);
@@ -143,6 +144,7 @@ impl WriterCore {
             // With history, all of it counts for a new host.
             let misses_samples = proxy.is_reliable && !proxy.wants_history;
             let acknowledged = proxy.acknowledged;
+            self.counters.samples_left_out += owed;
             self.hosts_changed(now, &before);
             self.hosts_changed(now, &destinations);
             if misses_samples {

@@ -131,15 +131,12 @@ impl Receipts {
     fn ask(&mut self, now: Time, sent: Sent) -> i64 {
         let number = self.next_number();
         self.unanswered_since.get_or_insert(now);
-        if self.questions.len() >= QUESTIONS_MAX {
-            self.questions.pop_front();
-        }
-        self.questions.push_back(Question { number, at: now, sent });
+        remember(&mut self.questions, Question { number, at: now, sent });
         number
     }
 
-    /// Returns how long to wait before another question, while none is answered: the longer, the longer it takes. So
-    /// the [questions that are remembered](QUESTIONS_MAX) cover any round trip.
+    /// Returns how long to wait before another question where nothing was sent since the last one, while none is
+    /// answered: the longer, the longer it takes.
     pub(super) fn patience(&self, now: Time) -> Duration {
         self.unanswered_since.map_or(Duration::ZERO, |since| now.since(since) / UNANSWERED_SHARE)
     }
@@ -156,6 +153,19 @@ impl Receipts {
 }
 
 impl Pacing {
+    /// Asks nothing from now on. The answers to what was asked before are ignored, so that nothing is in flight that
+    /// only these would show. `was_asking`: something was asked.
+    fn end_receipts(&mut self, was_asking: bool) {
+        for it in &mut self.uses {
+            (it.gives_receipts, it.expects_receipts_until, it.unasked) = (false, None, 0);
+            if was_asking && !self.is_reliable {
+                it.begin_marks((SequenceNumber(self.receipts.number), 0));
+            }
+        }
+        self.receipts.questions.clear();
+        (self.receipts.is_due, self.receipts.unanswered_since) = (false, None);
+    }
+
     /// Returns whether readers at the end of a path are sent everything at once, as none has answered in time.
     fn gave_up_on(&self, now: Time, path: &Path) -> bool {
         self.uses
@@ -181,8 +191,18 @@ impl WriterCore {
     pub(super) fn consider_receipts(&mut self) {
         let is_possible = !self.pacing.is_reliable && self.config.limits.is_none() && self.filters.is_none();
         let is_asking = is_possible && self.proxies.iter().any(ReaderProxy::is_asked);
-        self.pacing.receipts.is_due |= is_asking && !self.pacing.receipts.is_asking;
-        self.pacing.receipts.is_asking = is_asking;
+        let was_asking = core::mem::replace(&mut self.pacing.receipts.is_asking, is_asking);
+        if !is_asking {
+            self.pacing.end_receipts(was_asking);
+        } else if !was_asking {
+            self.pacing.receipts.is_due = true;
+            for it in &mut self.pacing.uses {
+                let is_there =
+                    |proxy: &ReaderProxy| proxy.path.as_ref().is_some_and(|path| path.is(&it.path));
+                it.gives_receipts =
+                    self.proxies.iter().any(|proxy| is_there(proxy) && proxy.gives_receipts());
+            }
+        }
         self.update_indirect();
     }
 
@@ -264,7 +284,11 @@ impl WriterCore {
     /// Handles the answer of a best-effort reader.
     pub(crate) fn handle_receipt(&mut self, moment: Moment, reader: Guid, number: u32, received: Received) {
         let now = moment.now;
-        let Some(index) = self.places.find(&self.proxies, &reader) else { return };
+        // Once samples are acknowledged, the numbers of questions are no positions.
+        let Some(index) = self.places.find(&self.proxies, &reader).filter(|_| self.pacing.receipts.is_asking)
+        else {
+            return;
+        };
         let proxy = &mut self.proxies[index];
         let is_apart = proxy.is_apart();
         let own = proxy.requested.changed().filter(|_| is_apart).and_then(|it| it.apart.answer(number));
@@ -304,8 +328,20 @@ impl WriterCore {
     }
 }
 
-/// Questions that are remembered. More are not in flight.
-pub(super) const QUESTIONS_MAX: usize = 64;
+/// Remembers a question, and of more than there is room for every second one: so some are remembered of any round trip.
+pub(super) fn remember(questions: &mut VecDeque<Question>, question: Question) {
+    if questions.len() >= QUESTIONS_MAX {
+        let mut is_kept = false;
+        questions.retain(|_| {
+            is_kept = !is_kept;
+            is_kept
+        });
+    }
+    questions.push_back(question);
+}
+
+/// Questions that are remembered.
+const QUESTIONS_MAX: usize = 64;
 /// The next question follows after this share of the time without an answer.
 pub(super) const UNANSWERED_SHARE: u32 = 8;
 /// Samples and fragments sent, after which earlier losses are settled.

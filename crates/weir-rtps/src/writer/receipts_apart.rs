@@ -11,7 +11,7 @@ use weir_wire::{EntityId, InfoDestination, Receipt, SequenceNumber, push};
 
 use super::compose;
 use super::pacing::Pacing;
-use super::receipts::{QUESTIONS_MAX, Question, Sent, UNANSWERED_SHARE};
+use super::receipts::{Question, Sent, UNANSWERED_SHARE, remember};
 use super::state::WriterCore;
 use crate::config;
 use crate::outbox::Outbox;
@@ -57,10 +57,7 @@ impl SentApart {
     }
 
     fn ask(&mut self, now: Time, number: i64) {
-        if self.questions.len() >= QUESTIONS_MAX {
-            self.questions.pop_front();
-        }
-        self.questions.push_back(Question { number, at: now, sent: self.sent });
+        remember(&mut self.questions, Question { number, at: now, sent: self.sent });
         (self.since, self.asked_at) = (0, now);
         self.unanswered_since.get_or_insert(now);
     }
@@ -135,7 +132,8 @@ impl WriterCore {
     /// Asks a reader that is apart what has arrived, if that is due.
     pub(super) fn ask_apart_when_due(&mut self, now: Time, index: usize, out: &mut Outbox) {
         let proxy = &self.proxies[index];
-        let Some(path) = proxy.path.clone().filter(|_| proxy.is_apart() && proxy.is_asked()) else { return };
+        let is_asked = proxy.is_apart() && proxy.is_asked() && self.pacing.receipts.is_asking;
+        let Some(path) = proxy.path.clone().filter(|_| is_asked) else { return };
         let round_trip = path.lock().round_trip_min().unwrap_or_default();
         let every_bytes = path.lock().mark_every_bytes();
         if !proxy.requested.apart.is_due(now, every_bytes, round_trip) {

@@ -207,6 +207,9 @@ impl WriterCore {
             if stop == end {
                 break;
             }
+            if self.filters.is_some() {
+                self.end_left_out(out);
+            }
             let entry = self.history.entry(stop).filter(|entry| entry.is_alive() && !to.is_empty());
             if entry.is_some_and(|entry| !self.send_fragments(now, &entry, out)) || !self.is_whole(stop) {
                 break;

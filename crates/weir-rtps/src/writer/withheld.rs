@@ -159,6 +159,9 @@ impl WriterCore {
             return;
         }
         let Some(others) = self.withhold(now, first..next, None) else { return };
+        if self.filters.is_some() {
+            self.end_left_out(out);
+        }
         self.append_samples(first..next, &others, out);
         self.unsent = next;
         self.heartbeat.is_due = true;

@@ -199,3 +199,33 @@ fn no_gap_names_a_sample_that_a_reader_was_sent_before_it_was_introduced() {
     let repairs = sent(&mut writer, Time(0));
     assert!(repairs.contains(&"DATA 2".to_owned()), "{repairs:?}");
 }
+
+/// A GAP for 1 to 3 would make a reader that lacks a fragment of 2 acknowledge it.
+#[test]
+fn a_gap_names_no_large_sample_between_those_that_do_not_pass() {
+    for reliability in [Reliability::Reliable, Reliability::BestEffort] {
+        let mut writer = filtered_writer(WriterConfig { datagram_max: 1472, ..filtering(reliability) });
+        put(&mut writer, 20);
+        write(&mut writer, Time(0), &[0; 3000]).unwrap();
+        put(&mut writer, 20);
+        put(&mut writer, 1);
+        let sent = addressed(&mut writer);
+        let gaps: Vec<_> = sent.iter().filter(|word| word.starts_with("GAP")).collect();
+        assert!(gaps.len() == 2 && gaps[0].starts_with("GAP 1 "), "{sent:?}");
+        assert!(gaps[1].starts_with("GAP 3 "), "{sent:?}");
+    }
+}
+
+/// The answers would not come, and what is sent would count as in flight.
+#[test]
+fn a_reader_with_a_filter_is_not_asked_what_has_arrived() {
+    let mut writer = WriterCore::new(filtering(Reliability::BestEffort));
+    let path = Some(crate::path::Path::new());
+    writer.match_reader(Time(0), ReaderProxyConfig { path, ..reader(READER, false) });
+    assert!(writer.pacing.receipts.is_asking);
+    writer.set_content_filter(READER, Some(&property("x < %0")));
+    assert!(!writer.pacing.receipts.is_asking && !writer.pacing.receipts.is_due);
+    assert!(!writer.pacing.uses[0].is_answered(Time(0)));
+    writer.set_content_filter(READER, None);
+    assert!(writer.pacing.receipts.is_asking && writer.pacing.receipts.is_due);
+}

@@ -1,9 +1,10 @@
 //! What a writer sends, and does not send again, on a path whose round trip is known.
 
 use super::*;
-use weir_wire::Echo;
+use weir_wire::{Echo, Received};
 
 use crate::path::Path;
+use crate::receiver::submessages::Moment;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -377,4 +378,39 @@ fn answered_beside_sender(is_beside: bool) -> Vec<String> {
 fn an_answer_does_not_announce_what_another_thread_is_sending() {
     assert_eq!(answered_beside_sender(true), ["DATA 2", "INFO_DST", "HEARTBEAT 2..13"]);
     assert_eq!(answered_beside_sender(false), ["DATA 2", "INFO_DST", "HEARTBEAT 2..15"]);
+}
+
+/// The number of a question, taken for that of a sample, would keep the path from being measured until then.
+#[test]
+fn a_late_answer_to_a_question_marks_no_sample() {
+    let path = Some(Path::new());
+    let far = |guid, is_reliable| ReaderProxyConfig { path: path.clone(), ..reader(guid, is_reliable) };
+    let mut writer = WriterCore::new(config(Reliability::Reliable));
+    writer.match_reader(Time(0), far(READER, false));
+    write(&mut writer, Time(0), &[0; 100]).unwrap();
+    sent(&mut writer, Time(0));
+    let mut out = Outbox::new();
+    (0..50).for_each(|_| writer.ask_for_receipts(Time(MS), &mut out));
+    let other = Guid::new(GuidPrefix([3; 12]), EntityId::user_reader(1, false));
+    writer.match_reader(Time(2 * MS), far(other, true));
+    writer.handle_receipt(Moment::at(Time(3 * MS)), READER, 50, Received::default());
+    assert_eq!(writer.pacing.uses[0].passed, (SequenceNumber::ZERO, 0));
+}
+
+/// Round trips may become 600 times as long while a stream goes on.
+#[test]
+fn of_many_questions_some_old_ones_are_remembered() {
+    let mut writer = WriterCore::new(config(Reliability::BestEffort));
+    let path = Path::new();
+    writer.match_reader(Time(0), ReaderProxyConfig { path: Some(path.clone()), ..reader(READER, false) });
+    let mut out = Outbox::new();
+    for question in 1..=1000 {
+        writer.ask_for_receipts(Time(question * MS / 2), &mut out);
+    }
+    let answers = (400..900).filter(|number| {
+        let before = writer.pacing.uses[0].passed;
+        writer.handle_receipt(Moment::at(Time(600 * MS)), READER, *number, Received::default());
+        writer.pacing.uses[0].passed > before
+    });
+    assert!(answers.count() > 1);
 }
