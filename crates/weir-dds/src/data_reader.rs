@@ -701,6 +701,10 @@ impl Inner {
         self.driver().leave(self.group);
         // Its samples do not count for DATA_ON_READERS any more.
         self.endpoint.group.observers.notify(Cause::Access);
+        if let Some(access) = self.endpoint.shared_sets.get() {
+            access.note_closed();
+            self.driver().announce_end();
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //!
 //! Lock order: the state, then the core of one reader.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
@@ -31,6 +32,8 @@ struct State {
     unreported: Vec<Weak<ReaderEndpoint>>,
     /// Calls of `begin_access` without their end.
     accesses: u32,
+    /// A reader was closed since the sets were settled: those that waited for it may be complete.
+    has_left: bool,
 }
 
 impl GroupAccess {
@@ -71,6 +74,13 @@ impl GroupAccess {
         true
     }
 
+    /// Stops waiting for a reader that was closed: sets of the others become accessible. No lock may be held.
+    pub(crate) fn note_closed(&self) {
+        self.state.lock().has_left = true;
+        self.settle_and_announce();
+        self.call_listeners();
+    }
+
     /// Makes the sets accessible that have arrived completely, and notifies those who wait. No lock may be held.
     pub(crate) fn settle_and_announce(&self) {
         self.settle();
@@ -103,8 +113,11 @@ impl GroupAccess {
             return None;
         }
         let mut readers: Vec<_> = state.readers.iter().filter_map(Weak::upgrade).collect();
+        readers.retain(|reader| !reader.is_closed.load(Ordering::SeqCst));
+        let has_left = core::mem::take(&mut state.has_left);
         // Each one is asked.
-        if !readers.iter().fold(false, |has_news, reader| reader.core.lock().take_group_news() | has_news) {
+        if !readers.iter().fold(has_left, |has_news, reader| reader.core.lock().take_group_news() | has_news)
+        {
             return None;
         }
         let mut progress = Vec::new();
@@ -128,13 +141,16 @@ impl GroupAccess {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
     use std::time::Duration;
 
     use weir_cdr::DdsType;
+    use weir_wire::SequenceNumber;
 
     use crate::{
-        DataReaderQos, DataWriterQos, DomainParticipant, ParticipantSettings, Presentation,
-        PresentationScope, PublisherQos, SubscriberQos,
+        DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DomainParticipant,
+        ParticipantSettings, Presentation, PresentationScope, Publisher, PublisherQos, ResourceLimits,
+        SubscriberQos,
     };
 
     use super::*;
@@ -189,5 +205,102 @@ mod tests {
             assert!(until <= clock::now() + LONG, "{until:?}");
             let _ends_the_sleep = timers.end_sleep();
         }
+    }
+
+    #[derive(Clone, Default)]
+    struct Calls(Arc<AtomicU32>);
+
+    impl DataReaderListener<Reading> for Calls {
+        fn on_data_available(&self, _: &DataReader<Reading>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Two matched writers of one publisher, and two readers of one subscriber, the second one with a listener.
+    struct Two {
+        participant: DomainParticipant,
+        publisher: Publisher,
+        writers: [DataWriter<Reading>; 2],
+        readers: [DataReader<Reading>; 2],
+        calls: Calls,
+    }
+
+    impl Two {
+        /// `topic`: a name that no other test uses. `limits`: those of the first reader.
+        fn new(topic: &str, limits: ResourceLimits) -> Self {
+            let settings = ParticipantSettings { multicast: false, ..ParticipantSettings::default() };
+            let participant = DomainParticipant::new(18, settings.interface("lo").without_threads()).unwrap();
+            let presentation = Presentation {
+                scope: PresentationScope::Group,
+                coherent_access: true,
+                ordered_access: false,
+            };
+            let of_publisher = PublisherQos::default().presentation(presentation);
+            let publisher = participant.create_publisher_with_qos(of_publisher).unwrap();
+            let of_subscriber = SubscriberQos::default().presentation(presentation);
+            let subscriber = participant.create_subscriber_with_qos(of_subscriber).unwrap();
+            let topics = ["first", "second"].map(|which| {
+                participant.create_topic(&format!("{which} {topic} of {}", std::process::id())).unwrap()
+            });
+            let qos = DataReaderQos::default().reliable().keep_all();
+            let calls = Calls::default();
+            let readers = [
+                subscriber.create_datareader(&topics[0], qos.clone().resource_limits(limits)).unwrap(),
+                subscriber.create_datareader_with_listener(&topics[1], qos, calls.clone()).unwrap(),
+            ];
+            let qos = DataWriterQos::default().reliable().keep_all();
+            let writers = topics.each_ref().map(|it| publisher.create_datawriter(it, qos.clone()).unwrap());
+            let two = Self { participant, publisher, writers, readers, calls };
+            two.poll_until(|| {
+                two.readers.iter().all(|it| it.subscription_matched_status().current_count == 1)
+                    && two.writers.iter().all(|it| it.publication_matched_status().current_count == 1)
+            });
+            two
+        }
+
+        fn poll_until(&self, mut is_done: impl FnMut() -> bool) {
+            while !is_done() {
+                self.participant.poll(LONG).unwrap();
+            }
+        }
+
+        /// Writes a set, of one sample of each of these writers.
+        fn write_set(&self, writers: &[DataWriter<Reading>]) {
+            self.publisher.begin_coherent_changes().unwrap();
+            writers.iter().for_each(|writer| writer.write(&Reading { value: 1 }).unwrap());
+            self.publisher.end_coherent_changes().unwrap();
+        }
+
+        /// Polls until a set has ended at the second reader, accessible or not.
+        fn poll_until_set_arrives(&self) {
+            self.poll_until(|| {
+                let mut progress = Vec::new();
+                self.readers[1].endpoint().core.lock().group_progress(&mut progress);
+                progress.iter().any(|writer| writer.ended > SequenceNumber::ZERO)
+            });
+        }
+    }
+
+    #[test]
+    fn sets_do_not_wait_for_a_closed_reader() {
+        let two = Two::new("readings after a close", ResourceLimits::default());
+        two.readers[0].close().unwrap();
+        two.write_set(&two.writers[1..]);
+        two.poll_until_set_arrives();
+        assert_eq!(two.readers[1].available(), 1);
+    }
+
+    #[test]
+    fn a_set_that_waits_for_a_reader_is_accessible_when_that_is_closed() {
+        let two = Two::new("readings before a close", ResourceLimits::default().max_samples(1));
+        // The first reader has no room for its part of the set.
+        two.writers[0].write(&Reading { value: 0 }).unwrap();
+        two.poll_until(|| two.readers[0].available() == 1);
+        two.write_set(&two.writers);
+        two.poll_until_set_arrives();
+        assert_eq!(two.readers[1].available(), 0);
+        two.readers[0].close().unwrap();
+        assert_eq!(two.calls.0.load(Ordering::SeqCst), 1);
+        assert_eq!(two.readers[1].available(), 1);
     }
 }
