@@ -321,14 +321,18 @@ impl<T> DataWriter<T> {
         inner.flush(turn, clock::now());
         let deadline = clock::now() + timeout;
         let _waiting = lane.publishing.as_ref().map(Publishing::wait_for_end);
-        let is_done = || {
-            let core = lane.core();
+        let is_done = |core: &WriterCore| {
             core.is_acknowledged(last) && (lane.publishing.is_none() || core.is_handed_out(last))
         };
-        if inner.driver().receive_until(Some(deadline), inner.driver().wait, is_done) {
+        let is_over = || {
+            let core = lane.core();
+            core.is_closed() || is_done(&core)
+        };
+        let is_over = inner.driver().receive_until(Some(deadline), inner.driver().wait, is_over);
+        if is_over && is_done(&lane.core()) {
             return Ok(());
         }
-        inner.driver().check()?;
+        inner.check_wait()?;
         Err(DdsError::Timeout {
             what: "the acknowledgement of all samples",
             waited: timeout,
@@ -372,7 +376,7 @@ impl<T> DataWriter<T> {
         if inner.wait_until_published(publishing, last, clock::now() + timeout) {
             return Ok(());
         }
-        inner.driver().check()?;
+        inner.check_wait()?;
         Err(DdsError::Timeout { what: "publishing", waited: timeout, hint: inner.lagging_hint() })
     }
 

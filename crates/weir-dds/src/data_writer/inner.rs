@@ -199,17 +199,28 @@ impl Inner {
 
     /// Waits, and receives meanwhile, until more of a large sample may be sent.
     ///
-    /// Returns `false` if no reader made room for `max_blocking_time`, or the participant has ended.
+    /// Returns `false` if no reader made room for `max_blocking_time`, or the writer or the participant has ended.
     fn wait_amid_sample(&self) -> bool {
         let (driver, lane) = (self.driver(), &self.endpoint.lane);
         let paused_until = lane.core().paused_until();
-        let is_done = || lane.core().can_go_on(clock::now());
+        let is_done = || {
+            let core = lane.core();
+            core.is_closed() || core.can_go_on(clock::now())
+        };
         if let Some(until) = paused_until.filter(|_| driver.wait != WaitStrategy::Spin) {
             driver.receive_in_pause(until, is_done);
-            return !driver.has_ended();
+            return !driver.has_ended() && !lane.core().is_closed();
         }
         let deadline = paused_until.unwrap_or_else(|| clock::now() + self.qos.max_blocking_time);
-        driver.receive_until(Some(deadline), driver.wait, is_done) || paused_until.is_some()
+        let may_go_on = driver.receive_until(Some(deadline), driver.wait, is_done) || paused_until.is_some();
+        may_go_on && !lane.core().is_closed()
+    }
+
+    /// Returns the reason as an error, if a wait inside the writer is over because the writer or its participant has
+    /// ended. A writer that is being closed takes part until its farewell is over.
+    pub(super) fn check_wait(&self) -> Result<()> {
+        let is_closed = self.endpoint.lane.core().is_closed();
+        if is_closed { Err(self.refusal(WriteRefused::Closed)) } else { self.driver().check() }
     }
 
     /// Waits for room after a refusal; fails if waiting cannot help or takes too long.
@@ -228,12 +239,16 @@ impl Inner {
         let deadline = *waiting_since.get_or_insert(now) + patience;
         let lane = &self.endpoint.lane;
         let _waiting = lane.publishing.as_ref().map(Publishing::wait_for_room);
-        let is_done = || lane.core().has_room_for(key, payload_len);
-        if self.driver().receive_until(Some(deadline), self.driver().wait, is_done) {
+        let is_done = || {
+            let core = lane.core();
+            core.is_closed() || core.has_room_for(key, payload_len)
+        };
+        let has_room = self.driver().receive_until(Some(deadline), self.driver().wait, is_done);
+        if has_room && !lane.core().is_closed() {
             lane.note_busy();
             return Ok(());
         }
-        self.driver().check()?;
+        self.check_wait()?;
         Err(DdsError::Timeout {
             what: "room for another sample",
             waited: patience,
@@ -243,7 +258,7 @@ impl Inner {
 
     /// Waits until the publishing thread has passed this sample, and all before it, to the kernel.
     ///
-    /// Returns whether it has.
+    /// Returns whether it has. Ends early if the writer is closed.
     pub(super) fn wait_until_published(
         &self,
         publishing: &Publishing,
@@ -252,10 +267,13 @@ impl Inner {
     ) -> bool {
         let lane = &self.endpoint.lane;
         let _waiting = publishing.wait_for_end();
-        let is_done = || lane.core().is_handed_out(last);
-        let is_published = self.driver().receive_until(Some(deadline), self.driver().wait, is_done);
+        let is_done = || {
+            let core = lane.core();
+            core.is_closed() || core.is_handed_out(last)
+        };
+        self.driver().receive_until(Some(deadline), self.driver().wait, is_done);
         lane.wait_for_sender();
-        is_published
+        lane.core().is_handed_out(last)
     }
 
     /// Converts a refusal that waiting cannot resolve.
@@ -292,5 +310,104 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // What could not be done is only reported by `DataWriter::close`.
         let _ = self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        DataReader, DataReaderQos, DataWriter, DomainParticipant, ParticipantSettings, ResourceLimits,
+    };
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[derive(DdsType, Default)]
+    #[dds(extensibility = "final")]
+    struct Number {
+        bytes: Vec<u8>,
+    }
+
+    /// Writes samples of this many bytes until one is refused.
+    fn write_until_error(numbers: &DataWriter<Number>, len: usize) -> DdsError {
+        loop {
+            if let Err(error) = numbers.write(&Number { bytes: vec![0; len] }) {
+                return error;
+            }
+        }
+    }
+
+    /// A writer that waits for as long as it takes, and a reader that has no room for its second sample.
+    fn stuck_pair() -> (DataWriter<Number>, DataReader<Number>) {
+        let settings = ParticipantSettings::default().interface("lo");
+        let participant = DomainParticipant::new(19, settings).unwrap();
+        let topic = participant.create_topic(&format!("numbers of {}", std::process::id())).unwrap();
+        let limits = ResourceLimits::default().max_samples(1);
+        let qos = DataReaderQos::default().reliable().keep_all().resource_limits(limits);
+        let reader = participant.create_subscriber().unwrap().create_datareader(&topic, qos).unwrap();
+        let qos = DataWriterQos::default().reliable().keep_all().max_blocking_time(Duration::MAX);
+        let writer = participant.create_publisher().unwrap().create_datawriter(&topic, qos).unwrap();
+        writer.wait_for_subscriptions(1, LONG).unwrap();
+        writer.write(&Number::default()).unwrap();
+        writer.wait_for_acknowledgments(LONG).unwrap();
+        (writer, reader)
+    }
+
+    fn spawn(to: &Sender<DdsError>, wait: impl FnOnce() -> DdsError + Send + 'static) {
+        let to = to.clone();
+        // If the test has failed, it does not receive.
+        std::thread::spawn(move || _ = to.send(wait()));
+    }
+
+    /// A reader of a participant that nothing runs once the two have matched.
+    fn deaf_pair() -> (DataWriter<Number>, DataReader<Number>) {
+        let settings = ParticipantSettings::default().interface("lo");
+        let participant = DomainParticipant::new(22, settings.clone()).unwrap();
+        let peer = DomainParticipant::new(22, settings.without_threads()).unwrap();
+        let name = format!("large numbers of {}", std::process::id());
+        let qos = DataReaderQos::default().reliable().keep_all();
+        let topic = peer.create_topic(&name).unwrap();
+        let reader = peer.create_subscriber().unwrap().create_datareader(&topic, qos).unwrap();
+        let qos = DataWriterQos::default().reliable().keep_all().max_blocking_time(Duration::MAX);
+        let topic = participant.create_topic(&name).unwrap();
+        let writer = participant.create_publisher().unwrap().create_datawriter(&topic, qos).unwrap();
+        while writer.publication_matched_status().current_count == 0 {
+            peer.poll(Duration::from_millis(1)).unwrap();
+        }
+        (writer, reader)
+    }
+
+    /// One thread waits in a write of this many bytes, and another one for acknowledgements.
+    fn close_while_threads_wait((writer, _reader): (DataWriter<Number>, DataReader<Number>), len: usize) {
+        let (to, errors) = channel();
+        let numbers = writer.clone();
+        spawn(&to, move || write_until_error(&numbers, len));
+        let driver = Arc::clone(&writer.inner().handle.driver);
+        while driver.channel.waiting_threads() < 1 {
+            std::thread::yield_now();
+        }
+        let numbers = writer.clone();
+        spawn(&to, move || numbers.wait_for_acknowledgments(Duration::MAX).unwrap_err());
+        while driver.channel.waiting_threads() < 2 {
+            std::thread::yield_now();
+        }
+        writer.close().unwrap();
+        for _ in 0..2 {
+            let error = errors.recv_timeout(LONG).unwrap();
+            assert!(matches!(error, DdsError::AlreadyDeleted("writer")), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn threads_that_wait_in_a_writer_learn_that_it_is_closed() {
+        close_while_threads_wait(stuck_pair(), 10_000);
+    }
+
+    #[test]
+    fn a_thread_that_waits_amid_a_sample_learns_that_the_writer_is_closed() {
+        close_while_threads_wait(deaf_pair(), 3_000_000);
     }
 }

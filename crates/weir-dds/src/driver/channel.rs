@@ -394,7 +394,7 @@ impl Channel {
     }
 
     /// Returns how many application threads wait.
-    pub(super) fn waiting_threads(&self) -> u32 {
+    pub(crate) fn waiting_threads(&self) -> u32 {
         self.waiting.load(Ordering::SeqCst)
     }
 

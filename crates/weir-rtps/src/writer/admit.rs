@@ -165,6 +165,13 @@ impl WriterCore {
         refused
     }
 
+    /// Returns whether the writer refuses all writes with [`WriteRefused::Closed`]: waiting does not help.
+    #[inline]
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// Returns whether a refused write should be retried.
     ///
     /// A small sample needs room for many more like it, so that a waiting thread is not woken for
