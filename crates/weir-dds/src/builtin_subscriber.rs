@@ -206,7 +206,8 @@ pub(crate) struct BuiltinReaders {
 
 #[derive(Debug, Default)]
 struct State {
-    sequence_number: i64,
+    /// The last sequence number of each reader.
+    sequence_numbers: BTreeMap<EntityId, i64>,
     /// The topics of the endpoints that were reported.
     topic_of: BTreeMap<Guid, [u8; 16]>,
     /// How many of these each topic has.
@@ -297,12 +298,13 @@ impl Report<'_> {
         if encoded.is_err() {
             return;
         }
-        self.state.sequence_number += 1;
+        let sequence_number = self.state.sequence_numbers.entry(reader.entity).or_default();
+        *sequence_number += 1;
         let source = source(core.guid());
         let data = Data {
             reader: reader.entity,
             writer: source.entity,
-            sequence_number: SequenceNumber(self.state.sequence_number),
+            sequence_number: SequenceNumber(*sequence_number),
             inline_qos: list.map(|(list, _)| list),
             payload: if is_end { Payload::Key(&bytes) } else { Payload::Data(&bytes) },
         };

@@ -86,6 +86,28 @@ fn participants_topics_writers_and_readers_are_samples_that_end_with_them() {
     assert!(!end.info.valid_data);
 }
 
+/// The entities of different topics are announced in turn.
+#[test]
+fn builtin_readers_lose_no_samples() {
+    let world = World::new();
+    let (here, there) = (world.participant(), world.participant());
+    let builtin = here.builtin_subscriber().unwrap();
+    for _ in 0..2 {
+        let topic = world.sibling();
+        let writer: DataWriter<Keyed> = topic.writer(&there, lossless_writer());
+        let reader: DataReader<Keyed> = topic.reader(&there, lossless_reader());
+        find(builtin.publications(), |sample| sample.data().is_some_and(|data| data.key == writer.guid()));
+        find(builtin.subscriptions(), |sample| sample.data().is_some_and(|data| data.key == reader.guid()));
+    }
+    let lost = [
+        builtin.participants().sample_lost_status(),
+        builtin.topics().sample_lost_status(),
+        builtin.publications().sample_lost_status(),
+        builtin.subscriptions().sample_lost_status(),
+    ];
+    assert_eq!(lost.map(|status| status.total_count), [0; 4]);
+}
+
 fn is_end_of<T>(sample: &Sample<T>, key: Guid) -> bool {
     sample.info.instance_handle == key.into()
 }
