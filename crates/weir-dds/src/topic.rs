@@ -422,6 +422,7 @@ impl TopicState {
         match own {
             Some(Some(listener)) => self.listener_panics.survive(move || listener()),
             Some(None) => {}
+            None if self.is_closed.load(Ordering::SeqCst) => {}
             None => {
                 let handle = self.handle.upgrade();
                 let level = handle.as_ref().map(|handle| &handle.driver.level);

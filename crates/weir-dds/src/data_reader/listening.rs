@@ -92,10 +92,10 @@ impl<T: 'static> DataReader<T> {
 }
 
 /// Calls the listener of the subscriber or the participant that an event is for. `is_dropped`: the event is for the
-/// reader, which has no listener.
+/// reader, which has no listener. Those of a closed reader are for no listener.
 pub(crate) fn notify_upper(inner: &Arc<Inner>, event: ReaderEvent, is_dropped: bool) {
     let reader = &AnyDataReader::of(Arc::clone(inner));
-    if is_dropped {
+    if is_dropped || inner.is_closed() {
         return;
     }
     let group = &inner.endpoint.group;
@@ -150,7 +150,94 @@ impl Inner {
             Some(listener) => listener.into_iter().for_each(|listener| {
                 endpoint.listener_panics.survive(move || listener(ReaderEvent::DataAvailable));
             }),
+            None if self.is_closed() => {}
             None => notify_of_reader(&AnyDataReader::of(Arc::clone(self)), ReaderEvent::DataAvailable),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use weir_cdr::DdsType;
+
+    use super::*;
+    use crate::driver::events::WriterEvent;
+    use crate::{
+        AnyDataWriter, AnyTopic, DataReaderQos, DataWriterQos, DomainParticipant, DomainParticipantListener,
+        InconsistentTopicStatus, ParticipantSettings, PublicationMatchedStatus, SubscriptionMatchedStatus,
+    };
+
+    #[derive(DdsType, Default)]
+    #[dds(extensibility = "final")]
+    struct Number {
+        number: u32,
+    }
+
+    #[derive(Default)]
+    struct Calls(AtomicU32);
+
+    impl Calls {
+        fn add(&self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    impl DomainParticipantListener for Calls {
+        fn on_data_on_readers(&self, _: &Subscriber) {
+            self.add();
+        }
+
+        fn on_data_available(&self, _: &AnyDataReader) {
+            self.add();
+        }
+
+        fn on_subscription_matched(&self, _: &AnyDataReader, _: SubscriptionMatchedStatus) {
+            self.add();
+        }
+
+        fn on_publication_matched(&self, _: &AnyDataWriter, _: PublicationMatchedStatus) {
+            self.add();
+        }
+
+        fn on_inconsistent_topic(&self, _: &AnyTopic, _: InconsistentTopicStatus) {
+            self.add();
+        }
+    }
+
+    #[test]
+    fn events_of_closed_entities_are_for_no_listener() {
+        let settings = ParticipantSettings { multicast: false, ..ParticipantSettings::default() };
+        let participant = DomainParticipant::new(20, settings.interface("lo").without_threads()).unwrap();
+        let topic = participant.create_topic::<Number>("numbers").unwrap();
+        let subscriber = participant.create_subscriber().unwrap();
+        let reader = subscriber.create_datareader(&topic, DataReaderQos::default()).unwrap();
+        let publisher = participant.create_publisher().unwrap();
+        let writer = publisher.create_datawriter(&topic, DataWriterQos::default()).unwrap();
+        let calls = Arc::new(Calls::default());
+        // What happens to each of the three. Returns the calls.
+        let happen = || {
+            let before = calls.0.load(Ordering::SeqCst);
+            notify_upper(&reader.inner, ReaderEvent::DataAvailable, false);
+            reader.inner.notify_data_available();
+            reader.endpoint().call_listener(ReaderEvent::Matched);
+            writer.inner().endpoint.call_listener(WriterEvent::Matched);
+            topic.state.call_listener();
+            calls.0.load(Ordering::SeqCst) - before
+        };
+        for mask in [StatusMask::ALL, !StatusMask::DATA_ON_READERS] {
+            let listener: Arc<dyn DomainParticipantListener> = Arc::clone(&calls) as _;
+            participant.set_listener(Some(listener), mask);
+            assert_eq!(happen(), 5);
+        }
+        reader.close().unwrap();
+        writer.close().unwrap();
+        topic.close().unwrap();
+        for mask in [StatusMask::ALL, !StatusMask::DATA_ON_READERS] {
+            let listener: Arc<dyn DomainParticipantListener> = Arc::clone(&calls) as _;
+            participant.set_listener(Some(listener), mask);
+            assert_eq!(happen(), 0);
         }
     }
 }

@@ -90,10 +90,10 @@ impl<T: 'static> DataWriter<T> {
 }
 
 /// Calls the listener of the publisher or the participant that an event is for. `is_dropped`: the event is for the
-/// writer, which has no listener.
+/// writer, which has no listener. Those of a closed writer are for no listener.
 pub(crate) fn notify_upper(inner: &Arc<Inner>, event: WriterEvent, is_dropped: bool) {
     let writer = &AnyDataWriter::of(Arc::clone(inner));
-    if is_dropped {
+    if is_dropped || inner.is_closed() {
         return;
     }
     let group = &inner.endpoint.group;
