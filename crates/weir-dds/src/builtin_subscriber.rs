@@ -230,6 +230,13 @@ impl BuiltinReaders {
         [participants.endpoint()].into_iter().chain(others).for_each(|reader| reader.wake_watching());
     }
 
+    /// Has the readers find out anew who is called for new samples.
+    pub(crate) fn listeners_changed(&self) {
+        let Self { participants, topics, publications, subscriptions, .. } = self;
+        let others = [topics.endpoint(), publications.endpoint(), subscriptions.endpoint()];
+        [participants.endpoint()].into_iter().chain(others).for_each(|reader| reader.listeners_changed());
+    }
+
     /// Reports what has changed in discovery. Returns the readers that have news.
     pub(crate) fn report(
         &self,
@@ -357,3 +364,42 @@ pub(crate) type KnownReaders = Mutex<Weak<BuiltinReaders>>;
 const ENTITIES_MAX: u32 = 65_536;
 /// Inline QoS of the end of an instance: STATUS_INFO, disposed and unregistered (RTPS 2.5, 9.6.4.9).
 const ENDED: [u8; 12] = [0x71, 0, 4, 0, 0, 0, 0, 3, 1, 0, 0, 0];
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+
+    use crate::{
+        AnyDataReader, DomainParticipant, DomainParticipantListener, ParticipantSettings, StatusMask,
+    };
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    #[derive(Default)]
+    struct Calls(AtomicU32);
+
+    impl DomainParticipantListener for Calls {
+        fn on_data_available(&self, _: &AnyDataReader) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_later_listener_of_the_participant_is_called_for_builtin_readers() {
+        let settings = ParticipantSettings::default().interface("lo");
+        let here = DomainParticipant::new(21, settings.clone().without_threads()).unwrap();
+        let builtin = here.builtin_subscriber().unwrap();
+        let calls = Arc::new(Calls::default());
+        here.set_listener(Some(Arc::clone(&calls) as _), StatusMask::DATA_AVAILABLE);
+        let _there = DomainParticipant::new(21, settings).unwrap();
+        while builtin.participants().available() == 0 {
+            here.poll(LONG).unwrap();
+        }
+        // What this has caused is done.
+        while here.poll(Duration::ZERO).unwrap() {}
+        assert!(calls.0.load(Ordering::SeqCst) > 0);
+    }
+}

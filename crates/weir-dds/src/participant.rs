@@ -366,6 +366,8 @@ impl DomainParticipant {
         }
         let before = driver.level.set(listener, mask);
         driver.routes.table().readers.values().for_each(|reader| reader.listeners_changed());
+        let builtin = driver.builtin.lock().upgrade();
+        builtin.into_iter().for_each(|readers| readers.listeners_changed());
         drop(before);
     }
 
