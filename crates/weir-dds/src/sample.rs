@@ -471,17 +471,22 @@ impl SampleRanks {
     /// # }
     /// ```
     pub fn of<T>(samples: &[Sample<T>]) -> Vec<Self> {
-        // Of each instance: samples behind the current one, and the generation of the last.
+        // Of each instance: samples behind the current one, and the newest generation. That of the last sample may be
+        // older: in an order other than that of reception.
         let mut behind = std::collections::HashMap::<_, (u32, u32)>::new();
+        for Sample { info, .. } in samples {
+            let (_, newest) = behind.entry(info.instance_handle).or_default();
+            *newest = info.generation().max(*newest);
+        }
         let mut ranks: Vec<Self> = samples
             .iter()
             .rev()
             .map(|Sample { info, .. }| {
-                let (count, last) = behind.entry(info.instance_handle).or_insert((0, info.generation()));
+                let (count, newest) = behind.entry(info.instance_handle).or_default();
                 *count += 1;
                 Self {
                     sample_rank: *count - 1,
-                    generation_rank: last.wrapping_sub(info.generation()),
+                    generation_rank: newest.wrapping_sub(info.generation()),
                     absolute_generation_rank: info.absolute_generation_rank(),
                 }
             })
@@ -670,5 +675,22 @@ impl<T> IntoIterator for SampleSeq<T> {
 
     fn into_iter(self) -> Self::IntoIter {
         self.into_vec().into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Samples of one instance in the order of their source timestamps.
+    #[test]
+    fn generation_ranks_count_from_the_newest_generation_in_any_order() {
+        let samples = [1, 2, 0].map(|disposed_generation_count| {
+            let info = SampleInfo { disposed_generation_count, ..SampleInfo::NONE };
+            Sample { info, ..Sample::<u32>::default() }
+        });
+        let ranks = SampleRanks::of(&samples);
+        let ranks: Vec<_> = ranks.iter().map(|it| (it.sample_rank, it.generation_rank)).collect();
+        assert_eq!(ranks, [(2, 1), (1, 0), (0, 2)]);
     }
 }
