@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use weir_rtps::qos::Qos;
+use weir_rtps::qos::{PolicyId, Qos};
 
 use super::common::{common_setters, writing_setters};
 use super::{
@@ -102,7 +102,12 @@ impl TopicQos {
     /// TRANSPORT_PRIORITY and LIFESPAN.
     pub(crate) fn check_change(&self, now: &Self) -> Result<()> {
         let endpoint = |qos| DataWriterQos::default().copy_from_topic_qos(qos);
-        endpoint(self).check_change(&endpoint(now))
+        endpoint(self).check_change(&endpoint(now))?;
+        // Of its representations, a writer takes over the first only.
+        if self.representation == now.representation {
+            return Ok(());
+        }
+        Err(DdsError::ImmutablePolicy { policies: PolicyId::DataRepresentation.name().to_owned() })
     }
 
     /// Sets the bytes for applications that discover the topic's endpoints; none by default.
@@ -133,5 +138,24 @@ impl TopicQos {
     ) -> Self {
         self.representation = representations.into_iter().collect();
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn none_of_the_representations_of_a_topic_can_be_changed() {
+        use DataRepresentation::{Xcdr1, Xcdr2};
+        let qos = |representations: &[_]| TopicQos::default().data_representation(representations.to_vec());
+        let both = qos(&[Xcdr1, Xcdr2]);
+        assert!(both.check_change(&both).is_ok());
+        for other in [qos(&[Xcdr1]), qos(&[Xcdr2, Xcdr1]), qos(&[])] {
+            let Err(DdsError::ImmutablePolicy { policies }) = both.check_change(&other) else {
+                panic!("{other:?}")
+            };
+            assert_eq!(policies, PolicyId::DataRepresentation.name());
+        }
     }
 }
