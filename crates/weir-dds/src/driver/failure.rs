@@ -138,6 +138,8 @@ impl Driver {
         let builtin = self.builtin.lock().upgrade();
         builtin.into_iter().for_each(|readers| readers.wake());
         self.routes.table().writers.values().for_each(|writer| writer.observers.notify(Cause::News));
+        self.state.contained.observed().notify();
+        self.state.observers.notify(Cause::News);
     }
 }
 
@@ -159,12 +161,13 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddrV4};
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::mpsc::{Sender, channel};
-    use std::sync::{Arc, Mutex};
+    use std::sync::{Arc, Mutex, Weak};
 
     use weir_cdr::DdsType;
     use weir_rtps::outbox::Item;
 
     use super::*;
+    use crate::driver::observers::Observe;
     use crate::status::SubscriptionMatchedStatus;
     use crate::{
         DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DomainParticipant,
@@ -301,6 +304,36 @@ mod tests {
             assert!(matches.iter().any(|count| count == 0));
             drop((numbers, reader, empty));
         }
+    }
+
+    #[derive(Default)]
+    struct Changes(AtomicU32);
+
+    impl Observe for Changes {
+        fn changed(&self, cause: Cause) {
+            self.0.fetch_add(u32::from(cause == Cause::News), Ordering::SeqCst);
+        }
+    }
+
+    /// Wait sets with conditions of several participants wait for nothing else.
+    #[test]
+    fn a_failure_notifies_wait_sets_with_any_status_condition() {
+        let settings = ParticipantSettings::default().interface("lo").without_threads();
+        let failing = DomainParticipant::new(domain_id(), settings).unwrap();
+        let topic = failing.create_topic::<Number>("numbers").unwrap();
+        let publisher = failing.create_publisher().unwrap();
+        let subscriber = failing.create_subscriber().unwrap();
+        let changes = [(); 4].map(|()| Arc::new(Changes::default()));
+        let driver = driver_of(&failing);
+        let (topic, publisher, subscriber) =
+            (&topic.state.observers, &publisher.state.observers, &subscriber.state.observers);
+        let observers = [&driver.state.observers, topic, publisher, subscriber];
+        for (observers, changes) in observers.into_iter().zip(&changes) {
+            let changes: Weak<dyn Observe> = Arc::<Changes>::downgrade(changes);
+            observers.add(changes);
+        }
+        driver.run_thread("weir-test", || panic_on_purpose(&driver));
+        assert_eq!(changes.map(|it| it.0.load(Ordering::SeqCst)), [1; 4]);
     }
 
     #[test]
