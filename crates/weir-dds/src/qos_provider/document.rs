@@ -7,7 +7,7 @@ use weir_rtps::qos_match::fnmatch;
 
 use super::error::QosProfileError;
 use super::policies::{Draft, Entity, Setter, read_policy};
-use super::values::{Place, similar};
+use super::values::{Place, check_content, similar};
 
 type Result<T = ()> = std::result::Result<T, QosProfileError>;
 
@@ -26,6 +26,9 @@ const OTHER_BLOCKS: [&str; 7] = [
     "application_library",
     "data_library",
 ];
+
+/// Attributes that only other engines have, by the names in their documentation.
+const VENDOR_ATTRIBUTES: &[&str] = &["version", "is_default_qos", "is_default_participant_factory_profile"];
 
 /// All profiles of all files.
 #[derive(Debug, Clone, Default)]
@@ -80,6 +83,7 @@ impl Document {
             let cause = format!("the root element is <{found}>: QoS profiles are in <dds>");
             return Err(Place::of(file, &root).error(cause));
         }
+        self.check_content(file, &root, &[])?;
         for node in root.children().filter(Node::is_element) {
             match node.tag_name().name() {
                 "qos_library" => self.add_library(file, &node)?,
@@ -95,6 +99,7 @@ impl Document {
 
     fn add_library(&mut self, file: &str, library: &Node<'_, '_>) -> Result {
         let library_name = name_of(file, library)?;
+        self.check_content(file, library, &["name"])?;
         for node in library.children().filter(Node::is_element) {
             let place = Place::of(file, &node);
             let (kind, own_name) = (node.tag_name().name(), name_of(file, &node));
@@ -105,6 +110,7 @@ impl Document {
             }
             let name = format!("{library_name}::{}", own_name?);
             let elements = if is_profile {
+                self.check_content(file, &node, &["name", "base_name"])?;
                 let children = node.children().filter(Node::is_element);
                 children.filter_map(|child| self.element(file, library_name, &child).transpose()).collect()
             } else {
@@ -122,6 +128,18 @@ impl Document {
         Ok(())
     }
 
+    /// Refuses text between elements, and unknown attributes. Warns of those that only other engines have.
+    fn check_content(&mut self, file: &str, node: &Node<'_, '_>, attributes: &[&str]) -> Result {
+        let name = node.tag_name().name();
+        let is_skipped = |name: &&str| VENDOR_ATTRIBUTES.contains(name) && node.has_attribute(*name);
+        for skipped in node.attributes().map(|it| it.name()).filter(is_skipped) {
+            let text =
+                format!("the attribute {skipped} of <{name}> is skipped: it is specific to another engine");
+            self.warnings.push(Place::of(file, node).text(text));
+        }
+        check_content(file, node, attributes, VENDOR_ATTRIBUTES)
+    }
+
     fn element(&mut self, file: &str, library: &str, node: &Node<'_, '_>) -> Result<Option<Element>> {
         let place = Place::of(file, node);
         let name = node.tag_name().name();
@@ -133,6 +151,7 @@ impl Document {
             let hint = similar(name, Entity::ELEMENTS);
             return Err(place.error(format!("<qos_profile> has no element <{name}>{hint}")));
         };
+        self.check_content(file, node, &["name", "base_name", "topic_filter"])?;
         let mut setters = Vec::new();
         for policy in node.children().filter(Node::is_element) {
             setters.extend(read_policy(entity, file, &policy, &mut self.warnings)?);

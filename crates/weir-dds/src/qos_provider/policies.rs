@@ -4,7 +4,7 @@ use roxmltree::Node;
 use weir_rtps::qos::{Presentation, PresentationScope, Qos, XCDR1, XCDR2};
 
 use super::error::QosProfileError;
-use super::values::{Place, Value, similar};
+use super::values::{Place, Value, check_content, similar};
 use crate::error::DdsError;
 use crate::qos::{
     DataReaderQos, DataRepresentation, DataWriterQos, DestinationOrder, Durability, DurabilityService,
@@ -354,6 +354,7 @@ pub(super) fn read_policy(
         };
         return Err(place.error(format!("<{parent}> has no element <{name}>{hint}")));
     }
+    check_content(file, node, &[], &[])?;
     let mut setters = Vec::new();
     for child in node.children().filter(Node::is_element) {
         let value = Value { file, node: child };

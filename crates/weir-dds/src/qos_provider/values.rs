@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base64::Engine as _;
-use roxmltree::{Node, TextPos};
+use roxmltree::{Attribute, Node, TextPos};
 
 use super::error::QosProfileError;
 use crate::qos::{INFINITE, USER_DATA_MAX};
@@ -47,18 +47,20 @@ impl Value<'_, '_> {
         Place::of(self.file, &self.node).error(cause)
     }
 
-    /// The text of an element without elements.
-    pub(super) fn text(&self) -> Result<&str> {
+    /// The text of an element without elements. Comments may be within it.
+    pub(super) fn text(&self) -> Result<String> {
+        check_attributes(self.file, &self.node, &[], &[])?;
         if let Some(child) = self.node.children().find(Node::is_element) {
             let cause =
                 format!("<{}> has a value, and no element <{}>", self.name(), child.tag_name().name());
             return Err(self.error(cause));
         }
-        Ok(self.node.text().unwrap_or_default().trim())
+        let texts = self.node.children().filter(Node::is_text).filter_map(|child| child.text());
+        Ok(texts.collect::<String>().trim().to_owned())
     }
 
     pub(super) fn bool(&self) -> Result<bool> {
-        match self.text()? {
+        match &*self.text()? {
             "true" | "TRUE" | "1" | "BOOLEAN_TRUE" | "DDS_BOOLEAN_TRUE" => Ok(true),
             "false" | "FALSE" | "0" | "BOOLEAN_FALSE" | "DDS_BOOLEAN_FALSE" => Ok(false),
             other => Err(self.error(format!("<{}> is {other:?}: use true or false", self.name()))),
@@ -66,7 +68,7 @@ impl Value<'_, '_> {
     }
 
     pub(super) fn i32(&self) -> Result<i32> {
-        let text = self.text()?;
+        let text = &*self.text()?;
         text.parse().map_err(|_| {
             let cause =
                 format!("<{}> is {text:?}: use a number from {} to {}", self.name(), i32::MIN, i32::MAX);
@@ -76,7 +78,7 @@ impl Value<'_, '_> {
 
     /// A positive number.
     pub(super) fn depth(&self) -> Result<u32> {
-        let text = self.text()?;
+        let text = &*self.text()?;
         let number = text.parse::<i32>().ok().and_then(|number| u32::try_from(number).ok());
         number.filter(|number| *number > 0).ok_or_else(|| {
             self.error(format!("<{}> is {text:?}: use a number from 1 to {}", self.name(), i32::MAX))
@@ -85,7 +87,7 @@ impl Value<'_, '_> {
 
     /// A positive number; `None`: unlimited.
     pub(super) fn limit(&self) -> Result<Option<u32>> {
-        match self.text()? {
+        match &*self.text()? {
             "LENGTH_UNLIMITED" | "DDS_LENGTH_UNLIMITED" | "-1" => Ok(None),
             text => match text.parse::<i32>().ok().and_then(|limit| u32::try_from(limit).ok()) {
                 Some(limit @ 1..) => Ok(Some(limit)),
@@ -100,7 +102,7 @@ impl Value<'_, '_> {
 
     /// One of the kinds, with or without its suffix.
     pub(super) fn kind<T: Copy>(&self, suffix: &str, kinds: &[(&str, T)]) -> Result<T> {
-        let text = self.text()?;
+        let text = &*self.text()?;
         let short = text.strip_prefix("DDS_").unwrap_or(text);
         let short = short.strip_suffix(suffix).unwrap_or(short);
         kinds.iter().find(|(name, _)| *name == short).map(|(_, kind)| *kind).ok_or_else(|| {
@@ -130,6 +132,7 @@ impl Value<'_, '_> {
             let cause = format!("<{}> has no value: use <sec> and <nanosec>", self.name());
             return Err(self.error(cause));
         }
+        check_content(self.file, &self.node, &[], &[])?;
         match (seconds, nanos) {
             (ENDLESS, _) | (_, ENDLESS) => Ok(INFINITE),
             (_, 1_000_000_000..) => Err(self.error("<nanosec> is a whole second or more: use <sec>")),
@@ -138,7 +141,7 @@ impl Value<'_, '_> {
     }
 
     fn part_of_duration(&self, unit: &str) -> Result<u32> {
-        let text = self.text()?;
+        let text = &*self.text()?;
         let short = text.strip_prefix("DDS_").unwrap_or(text);
         match short.strip_prefix("DURATION_") {
             Some("INFINITY" | "INFINITE") => return Ok(ENDLESS),
@@ -158,7 +161,7 @@ impl Value<'_, '_> {
 
     /// Bytes in base 64, or as numbers separated by commas.
     pub(super) fn bytes(&self) -> Result<Vec<u8>> {
-        let text = self.text()?;
+        let text = &*self.text()?;
         let is_list = text.contains(',') || text.bytes().all(|byte| byte.is_ascii_digit());
         let bytes = match text {
             "" => Some(Vec::new()),
@@ -183,16 +186,51 @@ impl Value<'_, '_> {
     /// The texts of the elements with this name.
     pub(super) fn list(&self, element: &str) -> Result<Vec<String>> {
         let mut texts = Vec::new();
+        check_content(self.file, &self.node, &[], &[])?;
         for node in self.node.children().filter(Node::is_element) {
             let item = Value { file: self.file, node };
             if item.name() != element {
                 let cause = format!("<{}> has no element <{}>: use <{element}>", self.name(), item.name());
                 return Err(item.error(cause));
             }
-            texts.push(item.text()?.to_owned());
+            texts.push(item.text()?);
         }
         Ok(texts)
     }
+}
+
+/// Refuses text in an element that has elements, and attributes other than the known ones.
+/// `skipped`: attributes without effect.
+pub(super) fn check_content(
+    file: &str,
+    node: &Node<'_, '_>,
+    attributes: &[&str],
+    skipped: &[&str],
+) -> Result {
+    check_attributes(file, node, attributes, skipped)?;
+    let name = node.tag_name().name();
+    for child in node.children().filter(Node::is_text) {
+        let text = child.text().unwrap_or_default();
+        let stray = text.trim_start();
+        if !stray.is_empty() {
+            let position = node.document().text_pos_at(child.range().start + text.len() - stray.len());
+            let cause = format!("<{name}> has elements, and no text {:?}", stray.trim_end());
+            return Err(QosProfileError::at(file, position, cause));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses attributes other than the known ones. Those of XML Schema are for validators.
+fn check_attributes(file: &str, node: &Node<'_, '_>, known: &[&str], skipped: &[&str]) -> Result {
+    let is_known = |it: &Attribute<'_, '_>| match it.namespace() {
+        Some(namespace) => namespace == XML_SCHEMA_INSTANCE,
+        None => known.contains(&it.name()) || skipped.contains(&it.name()),
+    };
+    let Some(attribute) = node.attributes().find(|it| !is_known(it)) else { return Ok(()) };
+    let (name, attribute) = (node.tag_name().name(), attribute.name());
+    let cause = format!("<{name}> has no attribute {attribute:?}{}", similar(attribute, known));
+    Err(Place::of(file, node).error(cause))
 }
 
 fn byte_of(text: &str) -> Option<u8> {
@@ -227,3 +265,5 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 const ENDLESS: u32 = u32::MAX;
+/// The namespace of `xsi:schemaLocation`.
+const XML_SCHEMA_INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";

@@ -221,6 +221,74 @@ fn a_mistake_in_the_structure_is_reported_with_file_line_and_cause() {
 }
 
 #[test]
+fn comments_do_not_end_a_value() {
+    let text =
+        "<datawriter_qos><history><depth>1<!-- no -->2<?not this?>3</depth></history></datawriter_qos>";
+    let qos = parse(text).datawriter_qos("L::P", None).unwrap();
+    assert_eq!(qos.history, History::KeepLast(123));
+}
+
+#[test]
+fn text_and_attributes_without_meaning_are_refused_with_file_line_and_cause() {
+    let in_p = |content: &str, expected: &str| check(&in_profile(content), expected);
+    check("<dds>\n x</dds>", "robot.xml:2:2: <dds> has elements, and no text \"x\"");
+    check("<dds a=\"1\"/>", "robot.xml:1:1: <dds> has no attribute \"a\"");
+    check(
+        "<dds><qos_library name=\"L\">x</qos_library></dds>",
+        "robot.xml:1:28: <qos_library> has elements, and no text \"x\"",
+    );
+    check(
+        "<dds><qos_library name=\"L\"><qos_profile name=\"P\" priority=\"1\"/></qos_library></dds>",
+        "robot.xml:1:28: <qos_profile> has no attribute \"priority\"",
+    );
+    in_p("x", "robot.xml:2:1: <qos_profile> has elements, and no text \"x\"");
+    in_p(
+        "<topic_qos>\n<history/> keep all</topic_qos>",
+        "robot.xml:3:12: <topic_qos> has elements, and no text \"keep all\"",
+    );
+    in_p(
+        "<topic_qos topic_filters=\"a\"/>",
+        "robot.xml:2:1: <topic_qos> has no attribute \"topic_filters\"; did you mean \"topic_filter\"?",
+    );
+    in_p(
+        "<topic_qos><deadline>5</deadline></topic_qos>",
+        "robot.xml:2:22: <deadline> has elements, and no text \"5\"",
+    );
+    in_p(
+        "<topic_qos><deadline><period>5<sec>1</sec></period></deadline></topic_qos>",
+        "robot.xml:2:30: <period> has elements, and no text \"5\"",
+    );
+    in_p(
+        "<topic_qos><history><depth unit=\"1\">7</depth></history></topic_qos>",
+        "robot.xml:2:21: <depth> has no attribute \"unit\"",
+    );
+    in_p(
+        "<publisher_qos><partition><name>a<element>b</element></name></partition></publisher_qos>",
+        "robot.xml:2:33: <name> has elements, and no text \"a\"",
+    );
+}
+
+#[test]
+fn attributes_for_validators_are_no_mistakes() {
+    let text = "<dds xmlns=\"http://www.omg.org/spec/DDS-XML\" \
+                xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" \
+                xsi:schemaLocation=\"http://www.omg.org/spec/DDS-XML dds.xsd\"/>";
+    assert!(QosProvider::from_text("test.xml", text).is_ok());
+}
+
+#[test]
+fn attributes_that_only_other_engines_have_are_skipped_with_a_warning() {
+    let text = "<dds version=\"7.3.0\"><qos_library name=\"L\">\n\
+                <qos_profile name=\"P\" is_default_qos=\"true\"/></qos_library></dds>";
+    let provider = QosProvider::from_text("test.xml", text).unwrap();
+    let expected = [
+        "test.xml:1: the attribute version of <dds> is skipped: it is specific to another engine",
+        "test.xml:2: the attribute is_default_qos of <qos_profile> is skipped: it is specific to another engine",
+    ];
+    assert_eq!(provider.warnings(), expected);
+}
+
+#[test]
 fn a_mistake_in_a_policy_is_reported_with_file_line_and_cause() {
     let in_p = |content: &str, expected: &str| check(&in_profile(content), expected);
     in_p(
