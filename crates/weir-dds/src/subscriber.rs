@@ -260,7 +260,10 @@ impl Subscriber {
     }
 
     fn close_contained(&self) -> Result<()> {
+        // No set becomes accessible at some readers because others are closed before them.
+        self.state.access.begin();
         self.owners().iter().for_each(|reader| reader.close_for_all());
+        self.state.access.end();
         self.handle.driver.check_failure()
     }
 

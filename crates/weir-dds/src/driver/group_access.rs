@@ -150,7 +150,7 @@ mod tests {
     use crate::{
         DataReader, DataReaderListener, DataReaderQos, DataWriter, DataWriterQos, DomainParticipant,
         ParticipantSettings, Presentation, PresentationScope, Publisher, PublisherQos, ResourceLimits,
-        SubscriberQos,
+        Subscriber, SubscriberQos,
     };
 
     use super::*;
@@ -220,6 +220,7 @@ mod tests {
     struct Two {
         participant: DomainParticipant,
         publisher: Publisher,
+        subscriber: Subscriber,
         writers: [DataWriter<Reading>; 2],
         readers: [DataReader<Reading>; 2],
         calls: Calls,
@@ -250,7 +251,7 @@ mod tests {
             ];
             let qos = DataWriterQos::default().reliable().keep_all();
             let writers = topics.each_ref().map(|it| publisher.create_datawriter(it, qos.clone()).unwrap());
-            let two = Self { participant, publisher, writers, readers, calls };
+            let two = Self { participant, publisher, subscriber, writers, readers, calls };
             two.poll_until(|| {
                 two.readers.iter().all(|it| it.subscription_matched_status().current_count == 1)
                     && two.writers.iter().all(|it| it.publication_matched_status().current_count == 1)
@@ -290,17 +291,31 @@ mod tests {
         assert_eq!(two.readers[1].available(), 1);
     }
 
-    #[test]
-    fn a_set_that_waits_for_a_reader_is_accessible_when_that_is_closed() {
-        let two = Two::new("readings before a close", ResourceLimits::default().max_samples(1));
+    /// A set that has arrived at the second reader, and waits for the first one.
+    fn waiting_set(topic: &str) -> Two {
+        let two = Two::new(topic, ResourceLimits::default().max_samples(1));
         // The first reader has no room for its part of the set.
         two.writers[0].write(&Reading { value: 0 }).unwrap();
         two.poll_until(|| two.readers[0].available() == 1);
         two.write_set(&two.writers);
         two.poll_until_set_arrives();
         assert_eq!(two.readers[1].available(), 0);
+        two
+    }
+
+    #[test]
+    fn a_set_that_waits_for_a_reader_is_accessible_when_that_is_closed() {
+        let two = waiting_set("readings before a close");
         two.readers[0].close().unwrap();
         assert_eq!(two.calls.0.load(Ordering::SeqCst), 1);
         assert_eq!(two.readers[1].available(), 1);
+    }
+
+    #[test]
+    fn a_set_that_waits_is_not_accessible_because_all_readers_are_closed() {
+        let two = waiting_set("readings before an end");
+        two.subscriber.delete_contained_entities().unwrap();
+        assert_eq!(two.calls.0.load(Ordering::SeqCst), 0);
+        assert_eq!(two.readers[1].available(), 0);
     }
 }
