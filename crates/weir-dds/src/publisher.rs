@@ -375,8 +375,9 @@ impl Publisher {
 
     /// Ends a coherent set of changes (DDS 1.4, 2.2.2.4.1.11).
     ///
-    /// Waits as a write does for room for the submessages that end the set. After an error, the set goes on: call this
-    /// again.
+    /// Waits as a write does for room for the submessages that end the set, at one writer after the other. After an
+    /// error, the set has ended at the writers before the one that failed, and goes on at the others: call this again
+    /// before the next write. What the writers write whose set has ended is not part of it.
     ///
     /// ```no_run
     /// # use weir_dds::{DataWriter, DdsType, Publisher};
