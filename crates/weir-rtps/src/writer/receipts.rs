@@ -328,14 +328,10 @@ impl WriterCore {
     }
 }
 
-/// Remembers a question, and of more than there is room for every second one: so some are remembered of any round trip.
+/// Remembers a question, and forgets the first one if there is no room.
 pub(super) fn remember(questions: &mut VecDeque<Question>, question: Question) {
     if questions.len() >= QUESTIONS_MAX {
-        let mut is_kept = false;
-        questions.retain(|_| {
-            is_kept = !is_kept;
-            is_kept
-        });
+        questions.pop_front();
     }
     questions.push_back(question);
 }

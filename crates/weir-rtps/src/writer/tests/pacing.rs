@@ -396,21 +396,3 @@ fn a_late_answer_to_a_question_marks_no_sample() {
     writer.handle_receipt(Moment::at(Time(3 * MS)), READER, 50, Received::default());
     assert_eq!(writer.pacing.uses[0].passed, (SequenceNumber::ZERO, 0));
 }
-
-/// Round trips may become 600 times as long while a stream goes on.
-#[test]
-fn of_many_questions_some_old_ones_are_remembered() {
-    let mut writer = WriterCore::new(config(Reliability::BestEffort));
-    let path = Path::new();
-    writer.match_reader(Time(0), ReaderProxyConfig { path: Some(path.clone()), ..reader(READER, false) });
-    let mut out = Outbox::new();
-    for question in 1..=1000 {
-        writer.ask_for_receipts(Time(question * MS / 2), &mut out);
-    }
-    let answers = (400..900).filter(|number| {
-        let before = writer.pacing.uses[0].passed;
-        writer.handle_receipt(Moment::at(Time(600 * MS)), READER, *number, Received::default());
-        writer.pacing.uses[0].passed > before
-    });
-    assert!(answers.count() > 1);
-}
