@@ -20,5 +20,5 @@ mod scan;
 pub use filter::Filter;
 pub use history::{History, HistoryError, IndexState};
 pub use name::{NameError, RunName};
-pub use point::{PointHistory, PointKey, PointOfRun};
+pub use point::{PointHistory, PointKey, PointOfRun, conditions};
 pub use run::{RunEntry, RunState, run_id};

@@ -71,7 +71,8 @@ impl PointOfRun {
 }
 
 /// Returns the conditions of a case in words, without engine, test and size. Cases of the same point have the same.
-pub(crate) fn conditions(case: &Case) -> String {
+#[must_use]
+pub fn conditions(case: &Case) -> String {
     let (point, conditions) = (&case.point, &case.conditions);
     let mut words = vec![point.reliability.to_string()];
     if let Some(name) = &conditions.workload_name {

@@ -471,7 +471,7 @@ impl PathState {
         }
     }
 
-    /// Returns for how long an answer to the first question is worth to wait for.
+    /// Returns how long to wait for the answer to a first question.
     pub(crate) fn first_answer_time(&self) -> Duration {
         let answer = self.answered_in.unwrap_or_default().max(self.round_trip_min().unwrap_or_default());
         (answer * config::RECEIPT_WAIT_ANSWERS).clamp(config::RECEIPT_WAIT, config::RECEIPT_WAIT_MAX)

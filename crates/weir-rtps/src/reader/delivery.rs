@@ -89,31 +89,24 @@ impl Delivery {
     #[cold]
     #[inline(never)]
     pub(super) fn note_lost(&mut self, now: Time, author: Author, to: SequenceNumber) {
-        if self.cache.enforced.is_some() {
-            let lost = |coherence: &mut Coherence, out: &mut Sorted| coherence.lost(author.guid, to, out);
-            self.cache.with_coherence(now, |_| author.is_alive, lost);
-        }
+        self.change_sets(now, author, |coherence, out| coherence.lost(author.guid, to, out));
     }
 
     /// Records that a sample will not arrive, which may be ahead, for the set that it belongs to.
     #[cold]
     pub(super) fn note_lost_ahead(&mut self, now: Time, author: Author, sn: SequenceNumber) {
-        if self.cache.enforced.is_some() {
-            let lost = |coherence: &mut Coherence, out: &mut Sorted| {
-                coherence.lost_ahead(author.guid, sn, out);
-            };
-            self.cache.with_coherence(now, |_| author.is_alive, lost);
-        }
+        self.change_sets(now, author, |coherence, out| coherence.lost_ahead(author.guid, sn, out));
     }
 
     /// Restarts the sets of a writer that is read from `first` on.
     #[cold]
     pub(super) fn restart_sets(&mut self, now: Time, author: Author, first: SequenceNumber) {
+        self.change_sets(now, author, |coherence, out| coherence.restart_writer(author.guid, first, out));
+    }
+
+    fn change_sets(&mut self, now: Time, author: Author, change: impl FnOnce(&mut Coherence, &mut Sorted)) {
         if self.cache.enforced.is_some() {
-            let restart = |coherence: &mut Coherence, out: &mut Sorted| {
-                coherence.restart_writer(author.guid, first, out);
-            };
-            self.cache.with_coherence(now, |_| author.is_alive, restart);
+            self.cache.with_coherence(now, |_| author.is_alive, change);
         }
     }
 

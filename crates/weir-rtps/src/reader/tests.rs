@@ -433,6 +433,17 @@ fn the_lowest_sequence_numbers_of_the_last_unmatched_writers_are_known() {
     assert_eq!([first(0), first(1), first(2), first(2)], [None, Some(7), Some(5), None]);
 }
 
+/// The first fragment, of 1000 bytes, of a sample of the writer.
+fn first_fragment(number: i64, sample_size: u32, payload: &[u8]) -> DataFrag<'_> {
+    DataFrag {
+        sequence_number: SequenceNumber(number),
+        fragment_size: 1000,
+        sample_size,
+        payload,
+        ..FRAGMENT
+    }
+}
+
 /// The first of two fragments of the first sample.
 const FRAGMENT: DataFrag<'static> = DataFrag {
     reader: EntityId::UNKNOWN,

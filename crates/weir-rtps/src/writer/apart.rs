@@ -198,7 +198,7 @@ impl ReaderProxy {
         self.begin_account();
     }
 
-    /// Begins to count anew what the reader was sent, as a best-effort one: by itself, or with the others.
+    /// Counts what a best-effort reader is sent from now on, by itself or with the others.
     fn begin_account(&mut self) {
         if let Some(requested) = self.requested.changed().filter(|_| !self.is_reliable) {
             requested.apart.begin();
@@ -373,7 +373,7 @@ impl WriterCore {
         if !self.is_amid_sample() {
             self.note_owed(now);
             self.pacing.has_parted |= self.end_history(now);
-            // Whether a path takes more that a best-effort reader answers on, the next sample shows.
+            // Where best-effort readers answer, the next sample shows whether their path takes more.
             let may_join = |it: &&mut PathUse| it.is_out && !it.is_late && !it.owes && !it.is_answered(now);
             for it in self.pacing.uses.iter_mut().filter(may_join) {
                 (it.is_out, it.sent_to, self.pacing.has_parted) = (false, None, true);

@@ -114,27 +114,17 @@ impl WriterCore {
         self.filters = Some(filters);
     }
 
-    /// Sends a GAP to each reader that was not sent the last samples, before a HEARTBEAT announces these.
-    pub(super) fn append_gaps(&mut self, out: &mut Outbox) {
-        let Some(mut filters) = self.filters.take() else { return };
-        for reader in &mut filters.readers {
-            let Some(proxy) = self.proxies.iter().find(|proxy| proxy.guid == reader.guid) else { continue };
-            if proxy.is_reliable && proxy.is_introduced {
-                let destinations = Arc::clone(&proxy.destinations);
-                self.append_gap(reader.guid, reader.left_out.take(), &destinations, out);
-            }
-        }
-        self.filters = Some(filters);
-    }
-
-    /// Sends each reader a GAP for the last samples that it was not sent, before something that is sent whatever the
-    /// filters say: a GAP for these and later ones would name that, too.
-    pub(super) fn end_left_out(&mut self, out: &mut Outbox) {
+    /// Sends a GAP to each reader that was not sent the last samples: before a HEARTBEAT announces these to the
+    /// reliable ones, or before something that is sent whatever the filters say, which a GAP for these and later
+    /// samples would name.
+    pub(super) fn append_gaps(&mut self, is_for_heartbeat: bool, out: &mut Outbox) {
         for index in 0..self.proxies.len() {
-            let left_out = self.take_left_out(index);
-            if left_out.is_some() {
+            if is_for_heartbeat && !self.proxies[index].is_reliable {
+                continue;
+            }
+            if let Some(left_out) = self.take_left_out(index) {
                 let (guid, to) = (self.proxies[index].guid, Arc::clone(&self.proxies[index].destinations));
-                self.append_gap(guid, left_out, &to, out);
+                self.append_gap(guid, Some(left_out), &to, out);
             }
         }
     }

@@ -331,7 +331,8 @@ impl Pacing {
 
     /// Returns whether the answer to the last question must be lost.
     pub(super) fn is_overdue(&self, now: Time) -> bool {
-        let patience = self.patience.max(config::HEARTBEAT_DELAY_MIN).max(self.receipts.patience(now));
+        let patience =
+            self.patience.max(config::HEARTBEAT_DELAY_MIN).max(self.receipts.questions.patience(now));
         now.since(self.marked_at) >= patience
     }
 
@@ -405,8 +406,7 @@ impl Pacing {
                 _ => {}
             }
         }
-        let every = round_trip.unwrap_or_default() / config::MARK_SHARE as u32;
-        self.mark_every = every.clamp(config::MARK_EVERY_MIN, config::MARK_EVERY_MAX);
+        self.mark_every = mark_every(round_trip);
         self.patience = patience_for(patience.max(round_trip));
     }
 
@@ -695,11 +695,17 @@ impl WriterCore {
     }
 }
 
+/// Returns how far apart marks are on a path with this round trip.
+pub(super) fn mark_every(round_trip: Option<Duration>) -> Duration {
+    let every = round_trip.unwrap_or_default() / config::MARK_SHARE as u32;
+    every.clamp(config::MARK_EVERY_MIN, config::MARK_EVERY_MAX)
+}
+
 /// Returns after which time an answer counts as lost, if answers take this long as far as is known.
 ///
 /// There is a limit: where answers are lost, the next one seems to take as long as nothing was asked, which would grow
 /// from one to the next.
-fn patience_for(usual: Option<Duration>) -> Duration {
+pub(super) fn patience_for(usual: Option<Duration>) -> Duration {
     (usual.unwrap_or_default() * 5 / 4).min(config::PATIENCE_MAX)
 }
 

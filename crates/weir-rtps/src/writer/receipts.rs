@@ -25,7 +25,7 @@ use super::pacing::Pacing;
 use super::reader_proxy::ReaderProxy;
 use super::state::WriterCore;
 use crate::config;
-use crate::outbox::Outbox;
+use crate::outbox::{Destinations, Outbox};
 use crate::path::Path;
 use crate::receiver::submessages::Moment;
 use crate::time::Time;
@@ -39,14 +39,20 @@ pub(super) struct Receipts {
     pub(super) is_due: bool,
     /// The last question. Questions are numbered from 1.
     number: i64,
-    questions: VecDeque<Question>,
+    pub(super) questions: Questions,
     /// Samples that did not leave as a whole: left out, removed, or sent in fragments.
     pub(super) not_whole: i64,
     pub(super) fragments: u64,
     pub(super) bytes: u64,
     /// Bytes sent before the last question that was answered.
     answered: u64,
-    /// The first question since the last answer.
+}
+
+/// The last questions.
+#[derive(Debug)]
+pub(super) struct Questions {
+    asked: VecDeque<Question>,
+    /// The first one since the last answer.
     unanswered_since: Option<Time>,
 }
 
@@ -76,6 +82,44 @@ pub(super) struct Answered {
     since: Option<(Sent, Received)>,
     /// Bytes lost since then, as far as is known.
     lost: u64,
+}
+
+impl Questions {
+    pub(super) const NONE: Self = Self { asked: VecDeque::new(), unanswered_since: None };
+
+    /// Forgets all, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.asked.clear();
+        self.unanswered_since = None;
+    }
+
+    /// Remembers one more. Without room, the first one is forgotten.
+    pub(super) fn add(&mut self, question: Question) {
+        self.unanswered_since.get_or_insert(question.at);
+        if self.asked.len() >= QUESTIONS_MAX {
+            self.asked.pop_front();
+        }
+        self.asked.push_back(question);
+    }
+
+    /// Returns how long to wait before another question where nothing was sent since the last one, while none is
+    /// answered: the longer, the longer it takes.
+    pub(super) fn patience(&self, now: Time) -> Duration {
+        self.unanswered_since.map_or(Duration::ZERO, |since| now.since(since) / UNANSWERED_SHARE)
+    }
+
+    /// Returns the question of a number, which is answered now, if it is remembered.
+    pub(super) fn answered(&mut self, number: u32) -> Option<Question> {
+        let question = self.asked.iter().find(|it| it.number as u32 == number).copied()?;
+        self.unanswered_since = None;
+        Some(question)
+    }
+}
+
+impl Default for Questions {
+    fn default() -> Self {
+        Self::NONE
+    }
 }
 
 impl Answered {
@@ -130,25 +174,13 @@ impl Receipts {
     /// Records a question, and returns its number.
     fn ask(&mut self, now: Time, sent: Sent) -> i64 {
         let number = self.next_number();
-        self.unanswered_since.get_or_insert(now);
-        remember(&mut self.questions, Question { number, at: now, sent });
+        self.questions.add(Question { number, at: now, sent });
         number
-    }
-
-    /// Returns how long to wait before another question where nothing was sent since the last one, while none is
-    /// answered: the longer, the longer it takes.
-    pub(super) fn patience(&self, now: Time) -> Duration {
-        self.unanswered_since.map_or(Duration::ZERO, |since| now.since(since) / UNANSWERED_SHARE)
     }
 
     /// Returns whether much was sent that no answer has shown.
     pub(super) fn has_much_unanswered(&self) -> bool {
         self.bytes - self.answered >= config::RECEIPT_BYTES_MANY
-    }
-
-    /// Returns one of the last questions.
-    fn question(&self, number: u32) -> Option<Question> {
-        self.questions.iter().find(|it| it.number as u32 == number).copied()
     }
 }
 
@@ -163,7 +195,7 @@ impl Pacing {
             }
         }
         self.receipts.questions.clear();
-        (self.receipts.is_due, self.receipts.unanswered_since) = (false, None);
+        self.receipts.is_due = false;
     }
 
     /// Returns whether readers at the end of a path are sent everything at once, as none has answered in time.
@@ -245,9 +277,14 @@ impl WriterCore {
             }
         }
         self.pacing.mark(now, (SequenceNumber(number), 0));
+        self.append_question(&to, number, out);
+    }
+
+    /// Appends a question to the readers at some addresses.
+    pub(super) fn append_question(&self, to: &Destinations, number: i64, out: &mut Outbox) {
         let header = compose::header(&self.config);
         let (reader, writer) = (EntityId::UNKNOWN, self.config.guid.entity);
-        out.message(&to, |message| {
+        out.message(to, |message| {
             push(message, &header);
             push(message, &Receipt { reader, writer, number: number as u32, received: None });
         });
@@ -291,12 +328,10 @@ impl WriterCore {
         };
         let proxy = &mut self.proxies[index];
         let is_apart = proxy.is_apart();
-        let own = proxy.requested.changed().filter(|_| is_apart).and_then(|it| it.apart.answer(number));
-        let Some(question) = own.or_else(|| self.pacing.receipts.question(number)) else { return };
+        let requested = proxy.requested.changed().filter(|_| is_apart);
+        let own = requested.and_then(|it| it.apart.questions.answered(number));
+        let Some(question) = own.or_else(|| self.pacing.receipts.questions.answered(number)) else { return };
         let Some(path) = proxy.path.clone().filter(|_| proxy.is_asked()) else { return };
-        if own.is_none() {
-            self.pacing.receipts.unanswered_since = None;
-        }
         if proxy.requested.answered.is_none() && self.pacing.gave_up_on(now, &path) {
             proxy.requested.answered = Some(Answered::default());
             return self.begin_anew(now, &path);
@@ -328,18 +363,10 @@ impl WriterCore {
     }
 }
 
-/// Remembers a question, and forgets the first one if there is no room.
-pub(super) fn remember(questions: &mut VecDeque<Question>, question: Question) {
-    if questions.len() >= QUESTIONS_MAX {
-        questions.pop_front();
-    }
-    questions.push_back(question);
-}
-
 /// Questions that are remembered.
 const QUESTIONS_MAX: usize = 64;
 /// The next question follows after this share of the time without an answer.
-pub(super) const UNANSWERED_SHARE: u32 = 8;
+const UNANSWERED_SHARE: u32 = 8;
 /// Samples and fragments sent, after which earlier losses are settled.
 const SETTLED_AFTER: i64 = 4096;
 
@@ -389,7 +416,7 @@ mod tests {
         let mut receipts = Receipts::default();
         let at = Time(1);
         (0..QUESTIONS_MAX + 2).for_each(|_| _ = receipts.ask(at, sent(1, 0)));
-        assert!(receipts.question(2).is_none() && receipts.question(0).is_none());
-        assert!(receipts.question(3).is_some() && receipts.question(67).is_none());
+        assert!(receipts.questions.answered(2).is_none() && receipts.questions.answered(0).is_none());
+        assert!(receipts.questions.answered(3).is_some() && receipts.questions.answered(67).is_none());
     }
 }

@@ -1,17 +1,16 @@
 //! Questions to best-effort readers that are set [apart](super::apart).
 //!
-//! Each of them is sent other samples than the others, at other times. So it has an account of its own: what it was
-//! sent since it is apart, and its own questions about that, by the numbers of the writer's
-//! [questions](super::receipts).
+//! Each of them is sent other samples than the others, at other times. So what it was sent since it is apart is counted
+//! by itself, and it is asked about that by itself. The numbers of these questions are among those of the writer's
+//! [others](super::receipts).
 
-use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use core::time::Duration;
 
-use weir_wire::{EntityId, InfoDestination, Receipt, SequenceNumber, push};
+use weir_wire::SequenceNumber;
 
-use super::compose;
-use super::pacing::Pacing;
-use super::receipts::{Question, Sent, UNANSWERED_SHARE, remember};
+use super::pacing::{Pacing, mark_every, patience_for};
+use super::receipts::{Question, Questions, Sent};
 use super::state::WriterCore;
 use crate::config;
 use crate::outbox::Outbox;
@@ -22,12 +21,10 @@ use crate::time::Time;
 #[derive(Debug)]
 pub(super) struct SentApart {
     sent: Sent,
-    questions: VecDeque<Question>,
+    pub(super) questions: Questions,
     /// Bytes sent since the last question.
     since: u64,
     asked_at: Time,
-    /// The first question since the last answer.
-    unanswered_since: Option<Time>,
     /// Nothing more may be sent until something has passed.
     is_blocked: bool,
 }
@@ -35,17 +32,17 @@ pub(super) struct SentApart {
 impl SentApart {
     pub(super) const NONE: Self = Self {
         sent: Sent::NOTHING,
-        questions: VecDeque::new(),
+        questions: Questions::NONE,
         since: 0,
         asked_at: Time::ZERO,
-        unanswered_since: None,
         is_blocked: false,
     };
 
-    /// Begins with an account of nothing.
+    /// Counts from nothing.
     pub(super) fn begin(&mut self) {
-        self.questions.clear();
-        *self = Self { questions: core::mem::take(&mut self.questions), ..Self::NONE };
+        let mut questions = core::mem::take(&mut self.questions);
+        questions.clear();
+        *self = Self { questions, ..Self::NONE };
     }
 
     /// Records a sample, or so many fragments of a large one.
@@ -57,39 +54,23 @@ impl SentApart {
     }
 
     fn ask(&mut self, now: Time, number: i64) {
-        remember(&mut self.questions, Question { number, at: now, sent: self.sent });
+        self.questions.add(Question { number, at: now, sent: self.sent });
         (self.since, self.asked_at) = (0, now);
-        self.unanswered_since.get_or_insert(now);
     }
 
     /// Returns whether a question is due on a path with this round trip.
-    fn is_due(&self, now: Time, mark_every_bytes: Option<u64>, round_trip: Duration) -> bool {
-        let every =
-            (round_trip / config::MARK_SHARE as u32).clamp(config::MARK_EVERY_MIN, config::MARK_EVERY_MAX);
+    fn is_due(&self, now: Time, mark_every_bytes: Option<u64>, round_trip: Option<Duration>) -> bool {
         let elapsed = now.since(self.asked_at);
         let is_enough = mark_every_bytes.is_some_and(|bytes| self.since >= bytes)
-            || self.since >= config::RECEIPT_BYTES && elapsed >= every;
-        let waited =
-            self.unanswered_since.map_or(Duration::ZERO, |since| now.since(since) / UNANSWERED_SHARE);
-        let is_overdue = elapsed >= waited.max(patience_for(round_trip));
+            || self.since >= config::RECEIPT_BYTES && elapsed >= mark_every(round_trip);
+        let is_overdue = elapsed >= self.questions.patience(now).max(answer_patience(round_trip));
         is_enough || self.is_blocked && (self.since > 0 || is_overdue)
-    }
-
-    /// Returns a question that it was asked, and forgets that it waits for an answer.
-    pub(super) fn answer(&mut self, number: u32) -> Option<Question> {
-        let question = self.questions.iter().find(|it| it.number as u32 == number).copied()?;
-        self.unanswered_since = None;
-        Some(question)
     }
 }
 
 /// Returns after which time the answer to a question must be lost.
-pub(super) fn answer_patience(path: &Path) -> Duration {
-    patience_for(path.lock().round_trip_min().unwrap_or_default())
-}
-
-fn patience_for(round_trip: Duration) -> Duration {
-    (round_trip * 5 / 4).max(config::HEARTBEAT_DELAY_MIN)
+pub(super) fn answer_patience(round_trip: Option<Duration>) -> Duration {
+    patience_for(round_trip).max(config::HEARTBEAT_DELAY_MIN)
 }
 
 impl Pacing {
@@ -134,7 +115,7 @@ impl WriterCore {
         let proxy = &self.proxies[index];
         let is_asked = proxy.is_apart() && proxy.is_asked() && self.pacing.receipts.is_asking;
         let Some(path) = proxy.path.clone().filter(|_| is_asked) else { return };
-        let round_trip = path.lock().round_trip_min().unwrap_or_default();
+        let round_trip = path.lock().round_trip_min();
         let every_bytes = path.lock().mark_every_bytes();
         if !proxy.requested.apart.is_due(now, every_bytes, round_trip) {
             return;
@@ -145,15 +126,7 @@ impl WriterCore {
         if let Some(requested) = proxy.requested.changed() {
             requested.apart.ask(now, number);
         }
-        let header = compose::header(&self.config);
-        let (guid, writer) = (proxy.guid, self.config.guid.entity);
-        out.message(&proxy.destinations, |message| {
-            push(message, &header);
-            push(message, &InfoDestination { prefix: guid.prefix });
-            push(
-                message,
-                &Receipt { reader: EntityId::UNKNOWN, writer, number: number as u32, received: None },
-            );
-        });
+        let to = Arc::clone(&proxy.destinations);
+        self.append_question(&to, number, out);
     }
 }

@@ -45,8 +45,8 @@ impl Allowed {
         if self.is_first { &self.first } else { &self.again }
     }
 
-    /// Returns whether nothing more may be sent now. Another datagram may exceed it, unless what is sent
-    /// measures the path.
+    /// Returns whether nothing more may be sent now: all of it was sent, or, where what is sent measures the path,
+    /// another datagram as long as the last one would be more.
     pub(super) fn is_spent(&self) -> bool {
         let Bytes { left, spent } = *self.current();
         spent >= left || self.even.is_some_and(|last| spent > 0 && spent.saturating_add(last) > left)
@@ -211,7 +211,7 @@ impl WriterCore {
             allowed.first.left = self.left(allowance, is_apart).min(piece).div_ceil(copies);
             if is_answered && allowed.first.left == 0 {
                 // The question or its answer may be lost.
-                let again = now + answer_patience(&path);
+                let again = now + answer_patience(path.lock().round_trip_min());
                 self.pacing.repairs_at = self.pacing.repairs_at.map(|at| at.min(again));
             }
             return allowed;

@@ -99,7 +99,7 @@ pub(super) struct Requested {
     pub(super) history_end: SequenceNumber,
     /// What it has answered on its path, as a best-effort reader.
     pub(super) answered: Option<Answered>,
-    /// What it was sent and asked as one while it is apart.
+    /// What it was sent while it is apart, and asked about that, as a best-effort reader.
     pub(super) apart: SentApart,
 }
 

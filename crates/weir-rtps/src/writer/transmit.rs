@@ -208,7 +208,7 @@ impl WriterCore {
                 break;
             }
             if self.filters.is_some() {
-                self.end_left_out(out);
+                self.append_gaps(false, out);
             }
             let entry = self.history.entry(stop).filter(|entry| entry.is_alive() && !to.is_empty());
             if entry.is_some_and(|entry| !self.send_fragments(now, &entry, out)) || !self.is_whole(stop) {
@@ -264,7 +264,7 @@ impl WriterCore {
             return;
         }
         if self.filters.is_some() {
-            self.append_gaps(out);
+            self.append_gaps(true, out);
         }
         let to = self.waited_for(now);
         let heartbeat = self.next_heartbeat(now, EntityId::UNKNOWN, self.history.first());

@@ -160,7 +160,7 @@ impl WriterCore {
         }
         let Some(others) = self.withhold(now, first..next, None) else { return };
         if self.filters.is_some() {
-            self.end_left_out(out);
+            self.append_gaps(false, out);
         }
         self.append_samples(first..next, &others, out);
         self.unsent = next;

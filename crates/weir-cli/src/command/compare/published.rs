@@ -48,7 +48,7 @@ pub(super) fn compare(name: &str, runs: &[Run], args: &CompareArgs) -> Result<Ex
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Compared {
     engine: String,
-    /// What the table does not set, such as the link.
+    /// All conditions of the repeats: also those that the table does not set, such as the link.
     conditions: String,
     size_bytes: u64,
     /// `p50_us`, `p99_us`, `samples_per_s`.
@@ -124,21 +124,6 @@ fn by_point<'a>(cases: &[&'a Case]) -> Vec<Vec<&'a Case>> {
     points
 }
 
-/// What tables do not set of a case's conditions, in words.
-fn measured_with(case: &Case) -> String {
-    let (point, conditions) = (&case.point, &case.conditions);
-    let mut words = vec![format!("wait: {}", conditions.wait)];
-    words.extend(conditions.kept_awake.then(|| "kept awake".to_owned()));
-    words.extend((point.batch_bytes > 0).then(|| format!("batches of {} B", point.batch_bytes)));
-    words.extend(point.keyed.then(|| format!("{} instances", point.instances)));
-    words.extend(point.loans.then(|| "loans".to_owned()));
-    words.extend(conditions.coalescing.map(|coalescing| format!("coalescing {coalescing}")));
-    words.extend(conditions.keep_last.map(|depth| format!("keep last {depth}")));
-    words.extend(conditions.path.clone());
-    words.extend(conditions.beside.as_ref().map(|beside| format!("beside {beside}")));
-    words.join(", ")
-}
-
 fn one(table: &Table, row: &Row, repeats: &[&Case], figure: &Figure, tolerance: f64) -> Option<Compared> {
     let (name, better, of) = figure;
     let at = published::columns(table.test).iter().position(|(_, column, _)| column == name)?;
@@ -152,7 +137,7 @@ fn one(table: &Table, row: &Row, repeats: &[&Case], figure: &Figure, tolerance: 
     };
     Some(Compared {
         engine: first.point.engine.clone(),
-        conditions: measured_with(first),
+        conditions: weir_history::conditions(first),
         size_bytes: row.size,
         figure: name,
         published,
@@ -336,7 +321,7 @@ mod tests {
         let found = compared(&table, &[run(changes.into_iter().enumerate().flat_map(of))], 0.0);
         let found: Vec<&Compared> = found.iter().filter(|it| it.figure == "p50_us").collect();
         let conditions: BTreeSet<&str> = found.iter().map(|it| it.conditions.as_str()).collect();
-        assert!(conditions.len() == 5 && conditions.contains("wait: block, loans"), "{conditions:?}");
+        assert!(conditions.len() == 5 && conditions.contains("reliable, loans, block"), "{conditions:?}");
         let medians: Vec<(f64, usize)> = found.iter().map(|it| (it.median, it.repeats)).collect();
         assert_eq!(medians, [10.0, 20.0, 30.0, 40.0, 50.0].map(|median| (median, 8)));
     }

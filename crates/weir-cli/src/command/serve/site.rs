@@ -239,8 +239,8 @@ mod tests {
         );
         let metrics = site.respond(&request("/metrics"));
         assert!(metrics.content_type.starts_with("application/openmetrics-text"));
-        let line = "weir_latency_median_seconds{engine=\"weir\",test=\"latency\",size_bytes=\"32\",conditions=\"reliable, block\",\
-                    host=\"<b>lab7\"} 0.00002";
+        let line = "weir_latency_median_seconds{engine=\"weir\",test=\"latency\",size_bytes=\"32\",\
+                    conditions=\"reliable, block\",host=\"<b>lab7\"} 0.00002";
         assert!(metrics.body.lines().any(|it| it == line), "{}", metrics.body);
         for missing in ["/run/ffffffff", "/run/../one", "/one/results.jsonl", "/etc/passwd"] {
             assert_eq!(site.respond(&request(missing)).status, "404 Not Found", "{missing}");

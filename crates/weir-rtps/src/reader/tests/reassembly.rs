@@ -24,18 +24,8 @@ fn reader_of(reliability: Reliability, samples: &[(i64, u32)]) -> ReaderCore {
     let writer = WriterProxyConfig { guid: WRITER, reliable: true, destinations, vendor: VendorId::WEIR };
     reader.match_writer(Time(0), writer);
     for &(number, sample_size) in samples {
-        let frag = DataFrag {
-            reader: EntityId::UNKNOWN,
-            writer: WRITER.entity,
-            sequence_number: SequenceNumber(number),
-            fragment_start: 1,
-            fragments: 1,
-            fragment_size: 1000,
-            sample_size,
-            is_key: false,
-            inline_qos: None,
-            payload: &[7; 1000][..sample_size.min(1000) as usize],
-        };
+        let payload = &[7; 1000][..sample_size.min(1000) as usize];
+        let frag = first_fragment(number, sample_size, payload);
         reader.handle_data_frag(Time(1), WRITER, &frag, None);
     }
     reader

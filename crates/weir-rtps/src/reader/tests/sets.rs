@@ -202,18 +202,7 @@ fn with_hole() -> ReaderCore {
 fn fragment_5(reader: &mut ReaderCore, sample_size: u32) {
     let payload = [0, 1, 0, 0, 0xff, 0, 0, 0].iter().copied().cycle().take(sample_size.min(1000) as usize);
     let payload: Vec<_> = payload.collect();
-    let frag = DataFrag {
-        reader: EntityId::UNKNOWN,
-        writer: WRITER.entity,
-        sequence_number: SequenceNumber(5),
-        fragment_start: 1,
-        fragments: 1,
-        fragment_size: 1000,
-        sample_size,
-        is_key: false,
-        inline_qos: None,
-        payload: &payload,
-    };
+    let frag = first_fragment(5, sample_size, &payload);
     reader.handle_data_frag(Time(1_000), WRITER, &frag, None);
 }
 
