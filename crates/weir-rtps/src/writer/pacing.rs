@@ -329,6 +329,11 @@ impl Pacing {
         now.since(self.marked_at) >= config::MARK_EVERY_MAX
     }
 
+    /// Returns whether something was marked in the time before now.
+    pub(super) fn has_marked_within(&self, now: Time, time: Duration) -> bool {
+        now.since(self.marked_at) < time
+    }
+
     /// Returns whether the answer to the last question must be lost.
     pub(super) fn is_overdue(&self, now: Time) -> bool {
         let patience =

@@ -298,6 +298,47 @@ fn a_reader_that_moves_is_served_at_what_its_new_path_carries() {
     assert!(got as f64 > 0.8 * to.rate_bps as f64 && refused == 0, "{got} bit/s, {refused} B refused");
 }
 
+/// Returns the share of the link that whole samples take, and the share of the bytes sent that its queue refuses.
+fn share_and_refused(sim: &mut Sim, written: &Written, conditions: &Conditions, time: Duration) -> [f64; 2] {
+    let guid = sim.writers[0].config.guid;
+    let [writer, reader] = [*sim.writers[0].address.ip(), *sim.readers[0].address.ip()];
+    let (taken, before) = (sim.readers[0].taken(guid).len(), sim.network.traffic(writer, reader));
+    sim.run_for(time);
+    let after = sim.network.traffic(writer, reader);
+    let got = (sim.readers[0].taken(guid).len() - taken) * needed((written.size)(1), DATAGRAM_MAX);
+    let refused = (after.queue_full.bytes - before.queue_full.bytes) as f64;
+    let offered = (after.offered.bytes - before.offered.bytes) as f64;
+    [got as f64 * 8.0 / (conditions.rate_bps as f64 * time.as_secs_f64()), refused / offered]
+}
+
+/// A path without a bottleneck, which becomes long and slow while its questions are asked every few milliseconds.
+///
+/// Each question was forgotten before its answer came, so that the stream went on as over the path before.
+#[test]
+fn a_path_that_becomes_long_and_slow_is_not_flooded() {
+    let mut judge = Judge::default();
+    for (mbps, round_trip_ms) in [(10, 200), (10, 600), (50, 100)] {
+        let [share, refused] = medians(3, |seed| {
+            let (written, conditions) = (Written::every(100, SMALL), Conditions::new(1000, 1, 10, 0.0));
+            let mut sim = set_up(seed, &written, &conditions, Answers::AtOnce);
+            sim.run_for(Duration::from_secs(1));
+            assert_eq!(sim.readers[0].path.as_ref().unwrap().report().rate, None);
+            let [writer, reader] = [*sim.writers[0].address.ip(), *sim.readers[0].address.ip()];
+            let to = Conditions::new(mbps, round_trip_ms, round_trip_ms, 0.0);
+            let [there, back] = to.links();
+            sim.network.set_link(writer, reader, there);
+            sim.network.set_link(reader, writer, back);
+            // In ten round trips it is followed down, and in thirty it finds the rate of the longer path.
+            sim.run_for(to.round_trip * 40);
+            share_and_refused(&mut sim, &written, &to, Duration::from_secs(5))
+        });
+        let shown =
+            format!("{mbps} Mbit/s, {round_trip_ms} ms: {share:.3} of the link, refused {refused:.4}");
+        judge.check(share >= 0.8 && refused <= 0.05, shown);
+    }
+    judge.end();
+}
+
 #[test]
 fn a_reliable_reader_that_joins_and_leaves_does_not_stop_the_stream() {
     let (written, conditions) = (Written::every(1000, SMALL), Conditions::new(50, 4, 40, 0.0));
@@ -351,26 +392,14 @@ fn a_reader_far_away_that_discovers_the_writer_late_is_not_flooded() {
                 if is_known {
                     sim.readers[0].path.as_ref().unwrap().note_answer_time(conditions.round_trip);
                 }
-                let [writer, reader] = [*sim.writers[0].address.ip(), *sim.readers[0].address.ip()];
                 sim.tell_writer(0, 0);
                 sim.run_for(Duration::from_millis(late_ms));
                 sim.tell_reader(0, 0);
                 if late_ms == 4000 {
                     sim.run_for(conditions.round_trip * 2);
                 }
-                let before = sim.network.traffic(writer, reader);
                 sim.run_for(Duration::from_secs(8));
-                let guid = sim.writers[0].config.guid;
-                let first = sim.readers[0].taken(guid).len();
-                sim.run_for(Duration::from_secs(8));
-                let after = sim.network.traffic(writer, reader);
-                let got =
-                    (sim.readers[0].taken(guid).len() - first) * needed((written.size)(1), DATAGRAM_MAX);
-                let refused = (after.queue_full.bytes - before.queue_full.bytes) as f64;
-                [
-                    got as f64 / conditions.rate_bps as f64,
-                    refused / (after.offered.bytes - before.offered.bytes) as f64,
-                ]
+                share_and_refused(&mut sim, &written, &conditions, Duration::from_secs(8))
             });
             let size = (written.size)(1);
             let shown =
