@@ -114,9 +114,7 @@ impl Presented {
     /// values. `None`: it is another history.
     pub(super) fn depth(&mut self, last: SequenceNumber, history: &Store) -> Option<usize> {
         let depth = self.depth?;
-        while self.ends.front().is_some_and(|(end, _)| *end < history.first()) {
-            self.ends.pop_front();
-        }
+        self.forget_removed(history);
         let mut count = depth;
         for (end, _) in self.ends.iter().rev() {
             if last.0 - end.0 >= count as i64 {
@@ -125,6 +123,13 @@ impl Presented {
             count += 1;
         }
         Some(count)
+    }
+
+    /// Forgets the ends that the history has removed with all before them.
+    fn forget_removed(&mut self, history: &Store) {
+        while self.ends.front().is_some_and(|(end, _)| *end < history.first()) {
+            self.ends.pop_front();
+        }
     }
 
     /// Takes an end of a set that no reader needs any more, of a few that are looked at.
@@ -246,11 +251,12 @@ impl WriterCore {
 
     /// Removes ends of sets that late readers do not need.
     fn release_ends(&mut self) {
+        let acknowledged = self.acknowledged.min(self.unsent.prev());
+        let Some(Timed { presented: Some(presented), .. }) = self.timed.as_deref_mut() else { return };
+        presented.forget_removed(&self.history);
         if self.config.keeps_nothing_for_late_readers() {
             return;
         }
-        let acknowledged = self.acknowledged.min(self.unsent.prev());
-        let Some(Timed { presented: Some(presented), .. }) = self.timed.as_deref_mut() else { return };
         while let Some(end) = presented.take_outlived(&self.history, acknowledged) {
             self.history.remove(end);
         }

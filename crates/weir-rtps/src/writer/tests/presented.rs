@@ -105,6 +105,22 @@ fn the_end_of_a_set_replaces_no_value_of_a_keep_last_writer() {
 }
 
 #[test]
+fn what_is_known_of_sets_goes_with_their_samples() {
+    let mut writer = presented(History::KeepAll, None);
+    let mut memory_after = |sets: usize| {
+        for _ in 0..sets {
+            writer.begin_set(None);
+            write(&mut writer, Time(0), &NUMBER).unwrap();
+            let end = writer.end_set(Time(0), STAMP.timestamp, None).unwrap().unwrap();
+            tags(&mut writer);
+            acknack(&mut writer, end.0 as u32, end.0 + 1, &[]);
+        }
+        writer.timed.as_ref().unwrap().presented.as_ref().unwrap().memory()
+    };
+    assert_eq!(memory_after(4000), memory_after(16_000));
+}
+
+#[test]
 fn a_writer_that_is_not_coherent_has_no_sets() {
     let mut writer = WriterCore::new(config(Reliability::Reliable));
     writer.match_reader(Time(0), reader(READER, true));
