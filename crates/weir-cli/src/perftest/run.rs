@@ -157,6 +157,7 @@ impl Session<'_> {
                 break received.end;
             }
             settings.served_before = received.served;
+            settings.is_next_size = true;
         };
         self.printer.finish()?;
         let exit = ended(end, "the publisher")?;

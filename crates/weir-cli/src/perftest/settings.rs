@@ -105,6 +105,7 @@ pub(super) fn role(typed: &Typed) -> Result<Role, String> {
         sid: narrow(typed.number("sidMultiSubTest").unwrap_or(0)),
         num_publishers: narrow(typed.number("numPublishers").unwrap_or(1)),
         served_before: Vec::new(),
+        is_next_size: false,
     })))
 }
 

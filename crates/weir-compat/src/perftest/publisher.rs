@@ -289,9 +289,9 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         {
             return Ok(end);
         }
-        // For subscribers that received no initialization ping.
+        // For subscribers that received no initialization ping, and because a run that ends early is the last one.
         let payload = self.sample.payload_mut();
-        settings.description().write(payload);
+        settings.last_description(end).write(payload);
         payload.truncate(DESCRIPTION_BYTES);
         let readers = u64::from(settings.num_subscribers.max(1));
         Farewell {

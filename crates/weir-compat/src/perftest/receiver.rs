@@ -143,18 +143,28 @@ impl Tally {
             self.last_ns = now_ns;
             self.first_ns.get_or_insert(now_ns);
         }
-        if matches!(kind, Kind::Initialize | Kind::Final) {
+        if kind == Kind::Initialize {
             self.description = self.description.or_else(|| Description::read(payload));
         }
         if kind == Kind::Final && !stream.is_finished {
             stream.is_finished = true;
             stream.farewell = Farewell::read(payload);
             stream.numbers.finish(stream.numbers.extend(header.seq_num));
+            self.conclude(Description::read(payload));
             if self.has_all(limits.publishers) && self.done().count() == self.streams.len() {
                 self.finished_ns = Some(now_ns);
             }
         }
         true
+    }
+
+    /// Takes the description of a final marker in place of an earlier one: a publisher may end before its last size.
+    /// Another size follows only if all publishers that are done say so.
+    fn conclude(&mut self, last: Option<Description>) {
+        let ends_here =
+            self.description.is_some_and(|earlier| !earlier.more_follows) && self.done().count() > 1;
+        let last = last.map(|last| Description { more_follows: last.more_follows && !ends_here, ..last });
+        self.description = last.or(self.description);
     }
 
     /// The place of the stream that a sample belongs to: that of its writer, or a new one if a
@@ -539,6 +549,27 @@ mod tests {
         assert_eq!(tally.description, None);
         assert!(tally.accept(LIMITS, &last, guid(7), 1));
         assert!(tally.description.unwrap().more_follows);
+    }
+
+    #[test]
+    fn the_last_word_on_whether_another_size_follows_is_the_final_marker() {
+        let say = |tally: &mut Tally, kind: Kind, pid: u32, more_follows: bool| {
+            let mut payload = Vec::new();
+            Description { data_len: 64, more_follows, ..Description::default() }.write(&mut payload);
+            let said = ReceivedSample { payload: &payload, ..sample(kind, pid, 0) };
+            assert!(tally.accept(Limits { sid: 0, publishers: 2 }, &said, guid(pid as u8), 1));
+        };
+        let follows = |first: bool, second: bool| {
+            let mut tally = Tally::default();
+            say(&mut tally, Kind::Initialize, 0, true);
+            say(&mut tally, Kind::Initialize, 1, true);
+            say(&mut tally, Kind::Final, 0, first);
+            say(&mut tally, Kind::Final, 1, second);
+            assert!(tally.is_finished());
+            tally.description.unwrap().more_follows
+        };
+        assert_eq!([follows(false, false), follows(true, false), follows(false, true)], [false; 3]);
+        assert!(follows(true, true));
     }
 
     #[test]

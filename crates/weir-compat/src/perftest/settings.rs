@@ -8,6 +8,7 @@ pub use weir_dds::Durability;
 use weir_dds::{InstanceHandle, Peer};
 use weir_measure::nanos;
 
+use super::event::End;
 use super::instances::InstanceRange;
 use super::message::Description;
 use super::pacing::Rate;
@@ -149,6 +150,8 @@ pub struct SubscriberSettings {
     /// The writers of publishers that earlier runs of this process served, see
     /// [`Received::served`](super::Received): their repeated final markers do not start a new run.
     pub served_before: Vec<InstanceHandle>,
+    /// Whether its publishers have just ended the previous size of a scan: they return soon, or never.
+    pub is_next_size: bool,
 }
 
 /// Samples of an instance that a publisher keeps for late subscribers, at most, and bytes of all of them.
@@ -181,6 +184,11 @@ impl PublisherSettings {
             is_latency_test: self.latency_test,
             more_follows: self.more_follows,
         }
+    }
+
+    /// The description in the final marker of a run that ended so: one that ended early is the last of a scan.
+    pub(super) fn last_description(&self, end: End) -> Description {
+        Description { more_follows: self.more_follows && end == End::Complete, ..self.description() }
     }
 
     /// Samples that fill a batch; 1 without batches.
@@ -284,6 +292,16 @@ pub(super) mod tests {
         assert_eq!(one.acknowledged_every(), Some(5));
         let queue = NodeSettings { send_queue: Some(50), ..node };
         assert_eq!(queue.kept_per_instance(32), 50);
+    }
+
+    #[test]
+    fn only_a_run_that_is_complete_is_followed_by_another_size() {
+        let settings = PublisherSettings { more_follows: true, ..publisher(32) };
+        for (end, expected) in [(End::Complete, true), (End::PeerGone, false), (End::Interrupted, false)] {
+            let last = settings.last_description(end);
+            assert_eq!((last.data_len, last.more_follows), (32, expected), "{end:?}");
+        }
+        assert!(!publisher(32).last_description(End::Complete).more_follows);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_dds::{DataReader, DataWriter};
+use weir_dds::{DataReader, DataWriter, InstanceHandle};
 use weir_measure::clock;
 use weir_telemetry::LossWatch;
 
@@ -15,7 +15,7 @@ use super::probe::Role;
 use super::raw;
 use super::receiver::{Received, Receiver, ReceiverListener, Since};
 use super::settings::SubscriberSettings;
-use super::waiting::Waiting;
+use super::waiting::{NextSize, Waiting};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::test_data::{KeyedTestData, Owned, TestData};
 
@@ -81,10 +81,14 @@ impl<T: Owned> Subscriber<'_, T> {
     ) -> Result<End, EndpointError> {
         let publishers = self.settings.num_publishers;
         let mut waiting = Some(Waiting::start(node, Role::Subscriber, publishers)?);
+        let mut next_size = NextSize::start(self.settings.is_next_size, clock::now_ns());
         on_event(Event::Stage(format!("Waiting to discover {publishers} publishers ...")));
         while self.reader.wait_for_publications(publishers.into(), SECOND / 5).is_err() {
             if interrupted.load(Ordering::Relaxed) {
                 return Ok(End::Interrupted);
+            }
+            if next_size.is_over(false, clock::now_ns()) {
+                return Ok(End::PeerGone);
             }
             if let Some(waiting) = &mut waiting {
                 let found = self.reader.subscription_matched_status().current_count;
@@ -137,7 +141,9 @@ impl<T: Owned> Subscriber<'_, T> {
                     let found = if heard > 0 { heard } else { matched.len() as u32 };
                     waiting.look(found, on_event);
                 }
-                if self.receiver.tally().misses_one(&matched) {
+                let are_there = has_all || self.has_new(&matched);
+                if self.receiver.tally().misses_one(&matched) || next_size.is_over(are_there, clock::now_ns())
+                {
                     break End::PeerGone;
                 }
             }
@@ -149,6 +155,12 @@ impl<T: Owned> Subscriber<'_, T> {
             let _ = self.announcement.wait_for_acknowledgments(FAREWELL);
         }
         Ok(end)
+    }
+
+    /// Whether there are as many publishers as it serves among these, without those that it has served already.
+    fn has_new(&self, matched: &[InstanceHandle]) -> bool {
+        let is_new = |writer: &&InstanceHandle| !self.settings.served_before.contains(writer);
+        matched.iter().filter(is_new).count() >= self.settings.num_publishers as usize
     }
 
     /// Announces whether this end waits or serves, and which publishers are done, when that changed

@@ -14,7 +14,7 @@ use weir_udp::{UdpSocket, Wait};
 use super::super::drive::{Carrier, Run};
 use super::super::echoes::Published;
 use super::super::event::{Echo, End, Event};
-use super::super::message::{self, Kind};
+use super::super::message::{self, Description, Kind};
 use super::super::settings::{PublisherSettings, RawPeer};
 use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
 use weir_bench::endpoint::EndpointError;
@@ -182,9 +182,9 @@ struct UdpCarrier<'scope, 'env> {
 
 impl UdpCarrier<'_, '_> {
     /// A sample that describes the run.
-    fn description(&self, kind: Kind, number: u64) -> Vec<u8> {
+    fn described(&self, description: Description, kind: Kind, number: u64) -> Vec<u8> {
         let mut payload = Vec::new();
-        self.settings.description().write(&mut payload);
+        description.write(&mut payload);
         sample(&message::header(kind, self.settings.pid, number, [0; 4]), &payload)
     }
 
@@ -205,7 +205,7 @@ impl UdpCarrier<'_, '_> {
 impl Carrier for UdpCarrier<'_, '_> {
     fn wait_for_subscribers(&mut self, run: &mut Run<'_>) -> Result<End, EndpointError> {
         run.stage(format!("Waiting for an answer of {} subscribers ...", self.lines.len()));
-        let hello = self.description(Kind::Initialize, 0);
+        let hello = self.described(self.settings.description(), Kind::Initialize, 0);
         for line in self.lines {
             loop {
                 line.send(&hello)?;
@@ -231,7 +231,7 @@ impl Carrier for UdpCarrier<'_, '_> {
         let pings = self.settings.initial_burst.unwrap_or(PINGS);
         run.stage(format!("Sending {pings} initialization pings ..."));
         for number in 0..pings {
-            let ping = self.description(Kind::Initialize, number);
+            let ping = self.described(self.settings.description(), Kind::Initialize, number);
             for line in self.lines {
                 line.send(&ping)?;
                 // One at a time: no echo must be left when samples start.
@@ -247,7 +247,7 @@ impl Carrier for UdpCarrier<'_, '_> {
     }
 
     fn finish(&mut self, run: &mut Run<'_>, sent: u64, end: End) -> Result<End, EndpointError> {
-        let last = self.description(Kind::Final, sent);
+        let last = self.described(self.settings.last_description(end), Kind::Final, sent);
         for _ in 0..FINAL_TRIES {
             let is_waiting = |line: &&Line| !line.is_done.load(Ordering::Acquire);
             let waiting: Vec<&Line> = self.lines.iter().filter(is_waiting).collect();

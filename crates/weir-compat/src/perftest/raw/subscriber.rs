@@ -15,6 +15,7 @@ use super::super::event::{End, Event};
 use super::super::message::{self, Kind};
 use super::super::receiver::{Limits, Received, Since, Tally};
 use super::super::settings::SubscriberSettings;
+use super::super::waiting::NextSize;
 use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
 use weir_bench::endpoint::EndpointError;
 
@@ -41,6 +42,7 @@ pub(in crate::perftest) fn subscribe(
     let mut receiver = Receiver::with_buffers(BATCH, RAW_BYTES_MAX);
     let second_ns = ALIVE.as_nanos() as u64;
     let mut next_ns = clock::now_ns() + second_ns;
+    let mut next_size = NextSize::start(settings.is_next_size, clock::now_ns());
     let end = loop {
         let received = receiver.receive(&run.socket, sockets.wait, TICK);
         if received.map_err(|error| failed("receiving", &error))? {
@@ -58,6 +60,9 @@ pub(in crate::perftest) fn subscribe(
             break End::Interrupted;
         }
         if run.tally.heard() > 0 && now_ns.saturating_sub(run.heard_ns) > SILENCE_MAX.as_nanos() as u64 {
+            break End::PeerGone;
+        }
+        if next_size.is_over(run.tally.has_all(settings.num_publishers as usize), now_ns) {
             break End::PeerGone;
         }
         if now_ns >= next_ns {
