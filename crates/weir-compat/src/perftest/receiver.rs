@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError, InstanceHandle, SampleSeq};
-use weir_measure::{Numbers, SEGMENTS_MAX, clock, stream_loss};
+use weir_measure::{Numbers, SEGMENTS_MAX, clock, nanos, stream_loss};
 use weir_results::{DropCounters, EngineCounts, LossAttribution, SequenceCounts};
 
 use super::event::{End, Interval};
@@ -89,6 +89,8 @@ struct Stream {
     /// The one writer that is served: another publisher with the same number is the next run.
     writer: InstanceHandle,
     numbers: Numbers,
+    /// When it was last received from.
+    heard_ns: u64,
     is_finished: bool,
     /// What its publisher said at the end.
     farewell: Option<Farewell>,
@@ -135,6 +137,7 @@ impl Tally {
         let Some(at) = self.find(limits.publishers, header.entity_id, writer) else { return false };
         self.recent = at;
         let stream = &mut self.streams[at];
+        stream.heard_ns = now_ns;
         let kind = Kind::of(&header);
         if matches!(kind, Kind::Data | Kind::Ping(_)) {
             stream.record(header.seq_num);
@@ -179,6 +182,7 @@ impl Tally {
                     entity_id,
                     writer,
                     numbers: Numbers::starting_at(0),
+                    heard_ns: 0,
                     is_finished: false,
                     farewell: None,
                 });
@@ -211,6 +215,12 @@ impl Tally {
     /// Whether a publisher is not done and not among these writers any more.
     pub(super) fn misses_one(&self, matched: &[InstanceHandle]) -> bool {
         self.streams.iter().any(|stream| !stream.is_finished && !matched.contains(&stream.writer))
+    }
+
+    /// Whether a publisher that is not done has been silent for longer than `limit`. What others send does not count.
+    pub(super) fn has_silent(&self, now_ns: u64, limit: Duration) -> bool {
+        let is_silent = |stream: &Stream| now_ns.saturating_sub(stream.heard_ns) > nanos(limit);
+        self.streams.iter().any(|stream| !stream.is_finished && is_silent(stream))
     }
 
     /// The writers that are served, and those that earlier runs served.
@@ -536,6 +546,23 @@ mod tests {
         tally.accept(limits, &sample(Kind::Final, 0, 1), guid(0), 2);
         assert_eq!(tally.done().collect::<Vec<_>>(), [0]);
         assert!(!tally.misses_one(&[guid(1)]) && !tally.is_finished());
+    }
+
+    #[test]
+    fn a_publisher_is_silent_whatever_others_send() {
+        let limit = Duration::from_nanos(10);
+        let limits = Limits { sid: 0, publishers: 2 };
+        let mut tally = Tally::default();
+        assert!(!tally.has_silent(u64::MAX, limit));
+        tally.accept(limits, &sample(Kind::Data, 0, 0), guid(0), 100);
+        tally.accept(limits, &sample(Kind::Data, 1, 0), guid(1), 100);
+        // The same publisher, started again: it is of the next run.
+        assert!(!tally.accept(limits, &sample(Kind::Initialize, 0, 0), guid(7), 110));
+        tally.accept(limits, &sample(Kind::Serving, 1, 0), guid(1), 110);
+        assert!(!tally.has_silent(110, limit) && tally.has_silent(111, limit));
+        // One that is done may be silent.
+        tally.accept(limits, &sample(Kind::Final, 0, 1), guid(0), 111);
+        assert!(!tally.has_silent(120, limit) && tally.has_silent(121, limit));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(in crate::perftest) fn subscribe(
     let sockets = Sockets::new(&settings.node)?;
     let socket = sockets.open(port(settings.node.domain, settings.sid)?)?;
     let loss_watch = LossWatch::start(None);
-    let mut run = Run { settings, socket, tally: Tally::default(), heard_ns: clock::now_ns() };
+    let mut run = Run { settings, socket, tally: Tally::default() };
     let (mut since, mut is_described) = (Since::default(), false);
     on_event(Event::Stage("Waiting for data ...".to_owned()));
     let mut receiver = Receiver::with_buffers(BATCH, RAW_BYTES_MAX);
@@ -59,7 +59,7 @@ pub(in crate::perftest) fn subscribe(
         if interrupted.load(Ordering::Relaxed) {
             break End::Interrupted;
         }
-        if run.tally.heard() > 0 && now_ns.saturating_sub(run.heard_ns) > SILENCE_MAX.as_nanos() as u64 {
+        if run.tally.has_silent(now_ns, SILENCE_MAX) {
             break End::PeerGone;
         }
         if next_size.is_over(run.tally.has_all(settings.num_publishers as usize), now_ns) {
@@ -83,8 +83,6 @@ struct Run<'a> {
     settings: &'a SubscriberSettings,
     socket: UdpSocket,
     tally: Tally,
-    /// When something was last received.
-    heard_ns: u64,
 }
 
 impl Run<'_> {
@@ -94,7 +92,6 @@ impl Run<'_> {
         let mut has_told = false;
         let limits = Limits::of(self.settings);
         let now_ns = clock::now_ns();
-        self.heard_ns = now_ns;
         for datagram in batch.messages() {
             let writer = guid(datagram.from);
             for received in samples(datagram.bytes) {
