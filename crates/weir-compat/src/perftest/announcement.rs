@@ -84,6 +84,16 @@ impl Roll {
         true
     }
 
+    /// The numbers of the subscribers that are served, in order.
+    pub(super) fn served(&self) -> Vec<u32> {
+        let subscribers = self.subscribers.lock();
+        let served = subscribers.iter().filter(|entry| entry.is_served);
+        let mut numbers: Vec<u32> = served.map(|entry| entry.sid.cast_unsigned()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
     /// How many of the subscribers that are served know that publisher `pid` is done.
     pub(super) fn finished(&self, pid: u32) -> u32 {
         self.count(|entry| entry.is_served && entry.knows_done(pid))
@@ -182,6 +192,18 @@ mod tests {
         roll.note(0, guid(1), Kind::Final, vec![5]);
         roll.note(0, guid(9), Kind::Final, Vec::new());
         assert_eq!((roll.waiting_for(5), roll.finished(5)), (2, 0));
+    }
+
+    #[test]
+    fn subscribers_are_served_by_the_numbers_that_they_announce() {
+        let roll = Roll::default();
+        for (sid, byte) in [(7, 1), (1, 2), (4, 3)] {
+            roll.note(sid, guid(byte), Kind::Here, Vec::new());
+        }
+        roll.note(4, guid(3), Kind::Serving, Vec::new());
+        assert_eq!(roll.served(), Vec::<u32>::new());
+        assert!(roll.begin(0, 2));
+        assert_eq!(roll.served(), [1, 7]);
     }
 
     #[test]

@@ -249,6 +249,13 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
         Ok(if are_ready { End::Complete } else { End::Interrupted })
     }
 
+    /// The first ones, if more wait than are wanted.
+    fn subscribers(&self) -> Vec<u32> {
+        let mut served = self.roll.served();
+        served.truncate(self.settings.num_subscribers as usize);
+        served
+    }
+
     fn initialize(&mut self, run: &mut Run<'_>) -> Result<End, EndpointError> {
         let settings = self.settings;
         let pings = settings.initialization_pings();
@@ -357,7 +364,7 @@ impl<T: Owned> Carrier for Publisher<'_, T> {
 
     /// Echoes of earlier pings arrive too late: those pings are lost already.
     #[inline]
-    fn wait_for_echo(&mut self, _: u32, sequence: u64, _: u64) -> Result<Option<u64>, EndpointError> {
+    fn wait_for_echo(&mut self, _: usize, sequence: u64, _: u64) -> Result<Option<u64>, EndpointError> {
         let Some(reader) = &self.echo_reader else {
             return Err(EndpointError::Engine("only publisher 0 can run a latency test".to_owned()));
         };

@@ -44,10 +44,10 @@ pub(in crate::perftest) fn publish(
     settings.node.threads.apply()?;
     let sockets = Sockets::new(&settings.node)?;
     let mut lines = Vec::new();
-    for to in targets(settings, peers)? {
+    for (sid, to) in targets(settings, peers)? {
         let socket = sockets.open(0)?;
         socket.connect(to).map_err(|error| EndpointError::Environment(error.to_string()))?;
-        lines.push(Line { socket, heard_ns: AtomicU64::new(0), is_done: AtomicBool::new(false) });
+        lines.push(Line { sid, socket, heard_ns: AtomicU64::new(0), is_done: AtomicBool::new(false) });
     }
     let (sender, echoes) = mpsc::channel();
     let run = Run::new(settings, interrupted, on_event, echoes);
@@ -71,8 +71,11 @@ pub(in crate::perftest) fn publish(
     })
 }
 
-/// Where the subscribers are.
-fn targets(settings: &PublisherSettings, peers: &[RawPeer]) -> Result<Vec<SocketAddrV4>, EndpointError> {
+/// The numbers of the subscribers, and where they are.
+fn targets(
+    settings: &PublisherSettings,
+    peers: &[RawPeer],
+) -> Result<Vec<(u32, SocketAddrV4)>, EndpointError> {
     let domain = settings.node.domain;
     let wanted = settings.num_subscribers as usize;
     let mut targets = Vec::new();
@@ -83,8 +86,8 @@ fn targets(settings: &PublisherSettings, peers: &[RawPeer]) -> Result<Vec<Socket
             None if peers.len() == 1 => (0, settings.num_subscribers),
             None => (0, 1),
         };
-        for number in 0..count {
-            targets.push(SocketAddrV4::new(peer.address, port(domain, first + number)?));
+        for sid in first..first.saturating_add(count) {
+            targets.push((sid, SocketAddrV4::new(peer.address, port(domain, sid)?)));
         }
     }
     if targets.len() != wanted {
@@ -96,6 +99,8 @@ fn targets(settings: &PublisherSettings, peers: &[RawPeer]) -> Result<Vec<Socket
 
 /// A subscriber, and when it was last received from.
 struct Line {
+    /// The subscriber's number at its host: those of two hosts may have the same one.
+    sid: u32,
     socket: UdpSocket,
     heard_ns: AtomicU64,
     is_done: AtomicBool,
@@ -226,6 +231,10 @@ impl Carrier for UdpCarrier<'_, '_> {
         Ok(End::Complete)
     }
 
+    fn subscribers(&self) -> Vec<u32> {
+        self.lines.iter().map(|line| line.sid).collect()
+    }
+
     /// The echoes of initialization pings are discarded.
     fn initialize(&mut self, run: &mut Run<'_>) -> Result<End, EndpointError> {
         let pings = self.settings.initial_burst.unwrap_or(PINGS);
@@ -297,11 +306,11 @@ impl Carrier for UdpCarrier<'_, '_> {
     #[inline]
     fn wait_for_echo(
         &mut self,
-        subscriber: u32,
+        place: usize,
         sequence: u64,
         sent_ns: u64,
     ) -> Result<Option<u64>, EndpointError> {
-        let line = &self.lines[subscriber as usize];
+        let line = &self.lines[place];
         let end_ns = sent_ns + nanos(ECHO_PATIENCE);
         loop {
             let mut has_heard = false;
@@ -337,5 +346,29 @@ impl Carrier for UdpCarrier<'_, '_> {
             return Some(End::Interrupted);
         }
         self.lines.iter().any(Line::is_silent).then_some(End::PeerGone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::perftest::settings::tests::publisher;
+
+    #[test]
+    fn subscribers_are_addressed_by_their_numbers_at_their_hosts() {
+        let [first, second] = [1, 2].map(|byte| Ipv4Addr::new(10, 0, 0, byte));
+        let numbers = |num_subscribers: u32, peers: &[RawPeer]| -> Vec<u32> {
+            let settings = PublisherSettings { num_subscribers, ..publisher(32) };
+            let targets = targets(&settings, peers).unwrap();
+            for (sid, to) in &targets {
+                assert_eq!(to.port(), port(settings.node.domain, *sid).unwrap());
+            }
+            targets.into_iter().map(|(sid, _)| sid).collect()
+        };
+        assert_eq!(numbers(1, &[RawPeer { address: first, sid: Some(1) }]), [1]);
+        assert_eq!(numbers(2, &[RawPeer { address: first, sid: None }]), [0, 1]);
+        assert_eq!(numbers(2, &[first, second].map(|address| RawPeer { address, sid: None })), [0, 0]);
     }
 }
