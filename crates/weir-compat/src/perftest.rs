@@ -15,6 +15,7 @@ mod drive;
 mod echoes;
 mod event;
 mod instances;
+mod intervals;
 mod message;
 mod node;
 mod pacing;

@@ -22,8 +22,8 @@ pub(super) struct Printer {
     /// Interval rows of this run so far.
     rows: u64,
     running: Running,
-    /// Sum of the rates of the intervals so far, samples per second.
-    rates: f64,
+    /// Samples of the intervals so far, and their length in seconds.
+    streamed: (u64, f64),
     /// CPU use in percent of all processors; called only with `-cpu`.
     cpu: Box<dyn Fn() -> f64>,
 }
@@ -40,13 +40,22 @@ impl Printer {
     }
 
     fn new(settings: OutputSettings, out: Box<dyn Write>, cpu: Box<dyn Fn() -> f64>) -> Self {
-        Self { settings, out, runs: 0, json_runs: 0, rows: 0, running: Running::default(), rates: 0.0, cpu }
+        Self {
+            settings,
+            out,
+            runs: 0,
+            json_runs: 0,
+            rows: 0,
+            running: Running::default(),
+            streamed: (0, 0.0),
+            cpu,
+        }
     }
 
     /// Begins a run.
     pub(super) fn begin_run(&mut self) {
         self.runs += 1;
-        (self.rows, self.running, self.rates) = (0, Running::default(), 0.0);
+        (self.rows, self.running, self.streamed) = (0, Running::default(), (0, 0.0));
     }
 
     /// Ends the output.
@@ -100,9 +109,11 @@ impl Printer {
     /// Prints an interval of the subscriber.
     pub(super) fn interval(&mut self, interval: &Interval) -> Result<(), Failure> {
         let length = interval.data_len;
-        let rate = interval.new_samples as f64 / interval.length.as_secs_f64().max(1e-9);
-        self.rates += rate;
-        let average = self.rates / (self.rows + 1) as f64;
+        let seconds = interval.length.as_secs_f64();
+        let (all, all_seconds) = (self.streamed.0 + interval.new_samples, self.streamed.1 + seconds);
+        self.streamed = (all, all_seconds);
+        let per_second = |samples: u64, seconds: f64| samples as f64 / seconds.max(1e-9);
+        let (rate, average) = (per_second(interval.new_samples, seconds), per_second(all, all_seconds));
         let (mbps, mbps_average) = (mbps(rate, length), mbps(average, length));
         let (samples, lost) = (interval.samples, interval.lost);
         let lost_percent = percent(lost, samples);

@@ -223,7 +223,7 @@ impl Talk {
         match event {
             Event::Stage(text) => output::talk(text),
             Event::Warning(text) => self.warning(text),
-            Event::Described(_) | Event::Echo(_) | Event::Interval(_) => {}
+            Event::Begun | Event::Described(_) | Event::Echo(_) | Event::Interval(_) => {}
         }
         Ok(())
     }

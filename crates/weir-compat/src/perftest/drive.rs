@@ -111,6 +111,7 @@ impl<'a> Run<'a> {
         }
         if end == End::Complete {
             self.stage("Sending data ...");
+            (self.on_event)(Event::Begun);
             let start_ns = clock::now_ns();
             (sent, end) =
                 if self.settings.latency_test { self.ping(carrier)? } else { self.stream(carrier)? };

@@ -13,6 +13,8 @@ pub enum Event {
     Warning(String),
     /// The subscriber received a description of the run.
     Described(Description),
+    /// The measured part begins: the publisher sends samples, or the subscriber has received the first one.
+    Begun,
     /// An echo of the measured part arrived.
     Echo(Echo),
     /// A second of the subscriber.

@@ -9,7 +9,7 @@ use weir_dds::{DataReader, DataReaderListener, DataWriter, DdsError, InstanceHan
 use weir_measure::{Numbers, SEGMENTS_MAX, clock, nanos, stream_loss};
 use weir_results::{DropCounters, EngineCounts, LossAttribution, SequenceCounts};
 
-use super::event::{End, Interval};
+use super::event::End;
 use super::message::{Description, Farewell, Kind};
 use super::settings::SubscriberSettings;
 use weir_bench::payload::{HEADER_BYTES, ReceivedSample};
@@ -48,7 +48,7 @@ pub(super) struct Receiver<T> {
     echo: DataWriter<T>,
     tally: Mutex<Tally>,
     samples: Mutex<SampleSeq<T>>,
-    /// Notified at the first sample, and when a publisher is done.
+    /// Notified at the first sign of a publisher, at the first sample, and when a publisher is done.
     pub(super) news: Condvar,
     /// The same for a thread that polls.
     has_news: AtomicBool,
@@ -248,24 +248,7 @@ impl Tally {
     }
 }
 
-/// What the last interval ended with: its samples, and its time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Since(u64, Option<u64>);
-
 impl Tally {
-    /// The interval from `since` to now; `None` before the first sample.
-    pub(super) fn interval(&self, since: &mut Since, now_ns: u64) -> Option<Interval> {
-        let first_ns = self.first_ns?;
-        let Since(samples, since_ns) = std::mem::replace(since, Since(self.samples, Some(now_ns)));
-        Some(Interval {
-            data_len: self.data_len,
-            samples: self.samples,
-            new_samples: self.samples - samples,
-            length: Duration::from_nanos(now_ns.saturating_sub(since_ns.unwrap_or(first_ns))),
-            lost: self.counts().lost,
-        })
-    }
-
     /// The result of a run. The publishers' drops arrived with their final markers; without them a
     /// part of the losses stays unplaced.
     pub(super) fn received(
@@ -383,7 +366,7 @@ impl<T: Owned> Receiver<T> {
     fn accept(&self, samples: &SampleSeq<T>) {
         let now_ns = clock::now_ns();
         let mut tally = self.tally.lock();
-        let state = |tally: &Tally| (tally.heard(), tally.done().count());
+        let state = |tally: &Tally| (tally.heard(), tally.first_ns.is_some(), tally.done().count());
         let before = state(&tally);
         // A writer's end is not a sample.
         for sample in samples {

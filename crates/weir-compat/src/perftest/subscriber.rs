@@ -9,17 +9,18 @@ use weir_measure::clock;
 use weir_telemetry::LossWatch;
 
 use super::event::{End, Event};
+use super::intervals::Intervals;
 use super::message::{self, Kind};
 use super::node::{Batch, LATENCY, Node, THROUGHPUT, failed};
 use super::probe::Role;
 use super::raw;
-use super::receiver::{Received, Receiver, ReceiverListener, Since};
+use super::receiver::{Received, Receiver, ReceiverListener};
 use super::settings::SubscriberSettings;
 use super::waiting::{NextSize, Waiting};
 use weir_bench::endpoint::EndpointError;
 use weir_bench::test_data::{KeyedTestData, Owned, TestData};
 
-/// How often a waiting subscriber announces itself, and intervals are reported.
+/// How often a waiting subscriber announces itself.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// How long a subscriber that is done waits until its publishers know.
@@ -82,31 +83,17 @@ impl<T: Owned> Subscriber<'_, T> {
         let publishers = self.settings.num_publishers;
         let mut waiting = Some(Waiting::start(node, Role::Subscriber, publishers)?);
         let mut next_size = NextSize::start(self.settings.is_next_size, clock::now_ns());
-        on_event(Event::Stage(format!("Waiting to discover {publishers} publishers ...")));
-        while self.reader.wait_for_publications(publishers.into(), SECOND / 5).is_err() {
-            if interrupted.load(Ordering::Relaxed) {
-                return Ok(End::Interrupted);
-            }
-            if next_size.is_over(false, clock::now_ns()) {
-                return Ok(End::PeerGone);
-            }
-            if let Some(waiting) = &mut waiting {
-                let found = self.reader.subscription_matched_status().current_count;
-                waiting.look(u32::try_from(found).unwrap_or(u32::MAX), on_event);
-            }
-            // Early publishers may be done before later ones start.
-            self.announce_if_new()?;
+        if let Some(end) = self.discover(waiting.as_mut(), &mut next_size, interrupted, on_event)? {
+            return Ok(end);
         }
         on_event(Event::Stage("Waiting for data ...".to_owned()));
-        let mut since = Since::default();
-        let mut next_ns = clock::now_ns() + SECOND.as_nanos() as u64;
+        let mut intervals = Intervals::start(clock::now_ns());
         let end = loop {
             self.announce_if_new()?;
             let mut tally = self.receiver.tally();
             if !tally.is_finished() {
-                let left = Duration::from_nanos(next_ns.saturating_sub(clock::now_ns()));
                 // Ctrl-C does not wake this thread.
-                let left = left.min(Duration::from_millis(100));
+                let left = intervals.left(clock::now_ns()).min(Duration::from_millis(100));
                 if self.settings.node.is_small {
                     drop(tally);
                     node.rest_until(left, || self.receiver.take_news());
@@ -116,7 +103,11 @@ impl<T: Owned> Subscriber<'_, T> {
                 }
             }
             let (is_finished, has_all) = (tally.is_finished(), tally.has_all(publishers as usize));
+            let has_begun = intervals.begin(tally.first_ns);
             drop(tally);
+            if has_begun {
+                on_event(Event::Begun);
+            }
             // Waiting is no longer needed then, and would disturb the run.
             if has_all && waiting.take().is_some() {
                 let description = self.receiver.tally().description;
@@ -128,9 +119,9 @@ impl<T: Owned> Subscriber<'_, T> {
             if interrupted.load(Ordering::Relaxed) {
                 break End::Interrupted;
             }
-            if clock::now_ns() >= next_ns {
-                next_ns += SECOND.as_nanos() as u64;
-                let interval = self.receiver.tally().interval(&mut since, clock::now_ns());
+            let now_ns = clock::now_ns();
+            if intervals.is_due(now_ns) {
+                let interval = intervals.next(&self.receiver.tally(), now_ns);
                 let interval = interval.filter(|_| self.settings.node.intervals);
                 interval.into_iter().for_each(|interval| on_event(Event::Interval(interval)));
                 let matched = self.reader.matched_publications();
@@ -142,8 +133,7 @@ impl<T: Owned> Subscriber<'_, T> {
                     waiting.look(found, on_event);
                 }
                 let are_there = has_all || self.has_new(&matched);
-                if self.receiver.tally().misses_one(&matched) || next_size.is_over(are_there, clock::now_ns())
-                {
+                if self.receiver.tally().misses_one(&matched) || next_size.is_over(are_there, now_ns) {
                     break End::PeerGone;
                 }
             }
@@ -155,6 +145,33 @@ impl<T: Owned> Subscriber<'_, T> {
             let _ = self.announcement.wait_for_acknowledgments(FAREWELL);
         }
         Ok(end)
+    }
+
+    /// Waits until enough publishers are matched; `Some` when the run is over before.
+    fn discover(
+        &mut self,
+        mut waiting: Option<&mut Waiting>,
+        next_size: &mut NextSize,
+        interrupted: &AtomicBool,
+        on_event: &mut dyn FnMut(Event),
+    ) -> Result<Option<End>, EndpointError> {
+        let publishers = self.settings.num_publishers;
+        on_event(Event::Stage(format!("Waiting to discover {publishers} publishers ...")));
+        while self.reader.wait_for_publications(publishers.into(), SECOND / 5).is_err() {
+            if interrupted.load(Ordering::Relaxed) {
+                return Ok(Some(End::Interrupted));
+            }
+            if next_size.is_over(false, clock::now_ns()) {
+                return Ok(Some(End::PeerGone));
+            }
+            if let Some(waiting) = &mut waiting {
+                let found = self.reader.subscription_matched_status().current_count;
+                waiting.look(u32::try_from(found).unwrap_or(u32::MAX), on_event);
+            }
+            // Early publishers may be done before later ones start.
+            self.announce_if_new()?;
+        }
+        Ok(None)
     }
 
     /// Whether there are as many publishers as it serves among these, without those that it has served already.

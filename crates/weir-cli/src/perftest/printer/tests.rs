@@ -215,3 +215,25 @@ fn nothing_received_prints_zeros() {
         assert!(text.contains('0') && !text.contains("NaN"), "{text}");
     }
 }
+
+#[test]
+fn the_average_of_intervals_is_that_of_their_time() {
+    let print = |printer: &mut Printer| {
+        let first = Interval {
+            data_len: 1000,
+            samples: 1,
+            new_samples: 1,
+            length: Duration::from_millis(1),
+            lost: 0,
+        };
+        printer.interval(&first).unwrap();
+        for number in 1..=4 {
+            let samples = 1 + 10 * number;
+            let length = Duration::from_secs(1);
+            printer.interval(&Interval { samples, new_samples: 10, length, ..first }).unwrap();
+        }
+    };
+    let text = printed(OutputSettings { headers: false, ..settings(Format::Csv) }, print);
+    let averages: Vec<&str> = text.lines().map(|row| row.split(',').nth(3).unwrap().trim()).collect();
+    assert_eq!(averages, ["1000", "11", "10", "10", "10"], "{text}");
+}

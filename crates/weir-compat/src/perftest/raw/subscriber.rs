@@ -12,11 +12,12 @@ use weir_telemetry::LossWatch;
 use weir_udp::{RecvBatch, UdpSocket};
 
 use super::super::event::{End, Event};
+use super::super::intervals::Intervals;
 use super::super::message::{self, Kind};
-use super::super::receiver::{Limits, Received, Since, Tally};
+use super::super::receiver::{Limits, Received, Tally};
 use super::super::settings::SubscriberSettings;
 use super::super::waiting::NextSize;
-use super::{ALIVE, RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
+use super::{RAW_BYTES_MAX, SILENCE_MAX, Sockets, TICK, failed, port, sample, samples};
 use weir_bench::endpoint::EndpointError;
 
 /// Datagrams that are received at a time.
@@ -37,11 +38,9 @@ pub(in crate::perftest) fn subscribe(
     let socket = sockets.open(port(settings.node.domain, settings.sid)?)?;
     let loss_watch = LossWatch::start(None);
     let mut run = Run { settings, socket, tally: Tally::default() };
-    let (mut since, mut is_described) = (Since::default(), false);
+    let (mut intervals, mut is_described) = (Intervals::start(clock::now_ns()), false);
     on_event(Event::Stage("Waiting for data ...".to_owned()));
     let mut receiver = Receiver::with_buffers(BATCH, RAW_BYTES_MAX);
-    let second_ns = ALIVE.as_nanos() as u64;
-    let mut next_ns = clock::now_ns() + second_ns;
     let mut next_size = NextSize::start(settings.is_next_size, clock::now_ns());
     let end = loop {
         let received = receiver.receive(&run.socket, sockets.wait, TICK);
@@ -51,6 +50,9 @@ pub(in crate::perftest) fn subscribe(
         if let Some(description) = run.tally.description.filter(|_| !is_described) {
             is_described = true;
             on_event(Event::Described(description));
+        }
+        if intervals.begin(run.tally.first_ns) {
+            on_event(Event::Begun);
         }
         let now_ns = clock::now_ns();
         if run.tally.is_finished() {
@@ -65,9 +67,8 @@ pub(in crate::perftest) fn subscribe(
         if next_size.is_over(run.tally.has_all(settings.num_publishers as usize), now_ns) {
             break End::PeerGone;
         }
-        if now_ns >= next_ns {
-            next_ns += second_ns;
-            let interval = run.tally.interval(&mut since, now_ns).filter(|_| settings.node.intervals);
+        if intervals.is_due(now_ns) {
+            let interval = intervals.next(&run.tally, now_ns).filter(|_| settings.node.intervals);
             interval.into_iter().for_each(|interval| on_event(Event::Interval(interval)));
         }
     };
