@@ -95,33 +95,84 @@ pub fn check_cpus(cpus: CpuPair) -> Result<(), HostError> {
     }
 }
 
-/// The share of all processors that this process uses.
-#[derive(Clone, Copy, Debug)]
-pub struct CpuMeter {
-    start_ns: u64,
-    used_s: f64,
-    processors: f64,
+/// The processor time of this process at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuReading {
+    /// The moment.
+    pub at_ns: u64,
+    /// Since the process started.
+    pub used: Duration,
 }
+
+impl CpuReading {
+    /// Of this moment.
+    #[must_use]
+    pub fn now() -> Self {
+        Self { at_ns: weir_measure::clock::now_ns(), used: weir_telemetry::process_time() }
+    }
+
+    /// Processors that were busy since an earlier reading, on average.
+    fn busy_since(self, earlier: Self) -> f64 {
+        let elapsed_s = self.at_ns.saturating_sub(earlier.at_ns) as f64 / 1e9;
+        let used_s = self.used.saturating_sub(earlier.used).as_secs_f64();
+        if elapsed_s > 0.0 { used_s / elapsed_s } else { 0.0 }
+    }
+}
+
+/// The share of all processors that this process uses, in percent.
+pub struct CpuMeter {
+    read: Box<dyn Fn() -> CpuReading>,
+    /// Processors that this process may use.
+    processors: f64,
+    start: CpuReading,
+    /// The end of the last interval.
+    last: CpuReading,
+    last_percent: Option<f64>,
+}
+
+/// Rows that follow each other faster than this, as those of echoes, show the share of the last interval.
+const CPU_INTERVAL: Duration = Duration::from_millis(100);
 
 impl CpuMeter {
     /// Begins now.
     #[must_use]
     pub fn start() -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        Self { start_ns: weir_measure::clock::now_ns(), used_s: used_s(), processors }
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Self::of(Box::new(CpuReading::now), processors)
     }
 
-    /// Percent of all processors that this process may use, since the start.
+    /// The same for other readings.
     #[must_use]
-    pub fn percent(&self) -> f64 {
-        let elapsed_s = weir_measure::clock::now_ns().saturating_sub(self.start_ns) as f64 / 1e9;
-        if elapsed_s > 0.0 { (used_s() - self.used_s) / (elapsed_s * self.processors) * 100.0 } else { 0.0 }
+    pub fn of(read: Box<dyn Fn() -> CpuReading>, processors: usize) -> Self {
+        let start = read();
+        Self { read, processors: processors as f64, start, last: start, last_percent: None }
     }
-}
 
-fn used_s() -> f64 {
-    let figures = weir_telemetry::process_figures();
-    figures.cpu_user_s + figures.cpu_system_s
+    /// Begins again: what was used before does not count.
+    pub fn restart(&mut self) {
+        self.start = (self.read)();
+        (self.last, self.last_percent) = (self.start, None);
+    }
+
+    /// The share since the last interval, which ends now unless it is very short.
+    pub fn interval(&mut self) -> f64 {
+        let now = (self.read)();
+        let is_long = now.at_ns.saturating_sub(self.last.at_ns) >= CPU_INTERVAL.as_nanos() as u64;
+        if let Some(percent) = self.last_percent.filter(|_| !is_long) {
+            return percent;
+        }
+        let percent = now.busy_since(self.last) / self.processors * 100.0;
+        if is_long {
+            (self.last, self.last_percent) = (now, Some(percent));
+        }
+        percent
+    }
+
+    /// The share since the beginning.
+    #[must_use]
+    pub fn average(&self) -> f64 {
+        (self.read)().busy_since(self.start) / self.processors * 100.0
+    }
 }
 
 fn allowed_cpus() -> Result<Vec<usize>, HostError> {
@@ -130,7 +181,38 @@ fn allowed_cpus() -> Result<Vec<usize>, HostError> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
     use super::*;
+
+    #[test]
+    fn processor_time_counts_from_the_beginning_and_by_interval() {
+        let moment = Rc::new(Cell::new(CpuReading::default()));
+        let pass = |ms: u64, used_ms: u64| {
+            let CpuReading { at_ns, used } = moment.get();
+            moment.set(CpuReading {
+                at_ns: at_ns + ms * 1_000_000,
+                used: used + Duration::from_millis(used_ms),
+            });
+        };
+        let read = Rc::clone(&moment);
+        let mut meter = CpuMeter::of(Box::new(move || read.get()), 2);
+        let mut figures = || [meter.interval(), meter.average()].map(|percent| percent.round() as u64);
+        assert_eq!(figures(), [0, 0]);
+        pass(1000, 2000);
+        assert_eq!(figures(), [100, 100]);
+        pass(1000, 0);
+        assert_eq!(figures(), [0, 50]);
+        // Too short for a figure of its own.
+        pass(10, 20);
+        assert_eq!(figures()[0], 0);
+        pass(990, 980);
+        assert_eq!(figures(), [50, 50]);
+        meter.restart();
+        pass(1000, 200);
+        assert_eq!([meter.interval(), meter.average()].map(|percent| percent.round() as u64), [10, 10]);
+    }
 
     #[test]
     fn the_loopback_interface_has_its_address() {

@@ -24,8 +24,7 @@ pub(super) struct Printer {
     running: Running,
     /// Samples of the intervals so far, and their length in seconds.
     streamed: (u64, f64),
-    /// CPU use in percent of all processors; called only with `-cpu`.
-    cpu: Box<dyn Fn() -> f64>,
+    cpu: CpuMeter,
 }
 
 impl Printer {
@@ -35,11 +34,10 @@ impl Printer {
             None => Box::new(BufWriter::new(io::stdout())),
             Some(path) => Box::new(BufWriter::new(append("-outputFile", path)?)),
         };
-        let meter = CpuMeter::start();
-        Ok(Self::new(settings, out, Box::new(move || meter.percent())))
+        Ok(Self::new(settings, out, CpuMeter::start()))
     }
 
-    fn new(settings: OutputSettings, out: Box<dyn Write>, cpu: Box<dyn Fn() -> f64>) -> Self {
+    fn new(settings: OutputSettings, out: Box<dyn Write>, cpu: CpuMeter) -> Self {
         Self {
             settings,
             out,
@@ -56,6 +54,12 @@ impl Printer {
     pub(super) fn begin_run(&mut self) {
         self.runs += 1;
         (self.rows, self.running, self.streamed) = (0, Running::default(), (0, 0.0));
+        self.begin_data();
+    }
+
+    /// Begins the measured part of a run: processor time of the wait before it does not count.
+    pub(super) fn begin_data(&mut self) {
+        self.cpu.restart();
     }
 
     /// Ends the output.
@@ -179,12 +183,14 @@ impl Printer {
             Format::Csv => String::new(),
         };
         self.rows += 1;
+        let cpu = self.cpu_text(CpuMeter::interval);
         let (open, close) = if self.settings.format == Format::Json { ("{", "}") } else { ("", "") };
-        self.write(&format!("{start}{open}{row}{}{close}\n", self.cpu_text()))
+        self.write(&format!("{start}{open}{row}{cpu}{close}\n"))
     }
 
     /// Writes the row of a summary, with title and header.
     fn summary_row(&mut self, length: usize, title: &str, header: &str, row: &str) -> Result<(), Failure> {
+        let cpu = self.cpu_text(|meter| meter.average());
         let text = match self.settings.format {
             Format::Csv => {
                 let has_intervals = self.settings.intervals;
@@ -193,14 +199,14 @@ impl Printer {
                 let has_header = self.settings.headers && (self.runs <= 1 || has_intervals);
                 let header = format!("{title}{header}{}\n", self.cpu_header());
                 let header = if has_header { header } else { String::new() };
-                format!("{header}{length:19},{row}{}\n", self.cpu_text())
+                format!("{header}{length:19},{row}{cpu}\n")
             }
             Format::Legacy => {
-                format!("{}Length: {length:5} {row}{}\n", self.legacy_start(length), self.cpu_text())
+                format!("{}Length: {length:5} {row}{cpu}\n", self.legacy_start(length))
             }
             Format::Json => {
                 let start = if self.rows == 0 { self.json_start(length) } else { String::new() };
-                format!("{start}],\"summary\":{{{row}{}}}}}", self.cpu_text())
+                format!("{start}],\"summary\":{{{row}{cpu}}}}}")
             }
         };
         self.write(&text)
@@ -254,11 +260,11 @@ impl Printer {
     }
 
     /// CPU use behind the figures of a row; in JSON with the member names of 4.0 and of 4.3.
-    fn cpu_text(&self) -> String {
+    fn cpu_text(&mut self, percent: impl Fn(&mut CpuMeter) -> f64) -> String {
         if !self.settings.cpu {
             return String::new();
         }
-        let percent = (self.cpu)();
+        let percent = percent(&mut self.cpu);
         match self.settings.format {
             Format::Csv => format!(",{percent:8.2}"),
             Format::Legacy => format!(" CPU {percent:1.2} (%)"),

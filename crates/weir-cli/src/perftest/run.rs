@@ -106,6 +106,10 @@ impl Session<'_> {
                     let kept = file.as_mut().map_or(Ok(()), |file| file.keep(echo));
                     kept.and_then(|()| printer.echo(settings.data_len, echo))
                 }
+                Event::Begun => {
+                    printer.begin_data();
+                    Ok(())
+                }
                 other => talk.event(&other),
             };
             trouble = trouble.take().or(done.err());
@@ -170,6 +174,10 @@ impl Session<'_> {
         let mut on_event = |event| {
             let done = match event {
                 Event::Interval(interval) => printer.interval(&interval),
+                Event::Begun => {
+                    printer.begin_data();
+                    Ok(())
+                }
                 other => talk.event(&other),
             };
             trouble = trouble.take().or(done.err());

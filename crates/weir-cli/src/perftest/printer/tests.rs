@@ -1,8 +1,11 @@
 //! Rows, byte for byte.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use weir_bench::host::CpuReading;
 use weir_compat::perftest::End;
 use weir_results::{LatencyKind, LatencyRecorder, LossAttribution, SequenceCounts};
 
@@ -50,8 +53,22 @@ fn interval() -> Interval {
 }
 
 fn printed(settings: OutputSettings, print: impl Fn(&mut Printer)) -> String {
+    // A process that is busy for 15 ms in every second, which it looks at once.
+    let seconds = Cell::new(0);
+    let read = move || {
+        seconds.set(seconds.get() + 1);
+        CpuReading { at_ns: seconds.get() * 1_000_000_000, used: Duration::from_millis(15 * seconds.get()) }
+    };
+    printed_at(settings, Box::new(read), print)
+}
+
+fn printed_at(
+    settings: OutputSettings,
+    read: Box<dyn Fn() -> CpuReading>,
+    print: impl Fn(&mut Printer),
+) -> String {
     let sink = Sink::default();
-    let mut printer = Printer::new(settings, Box::new(sink.clone()), Box::new(|| 1.5));
+    let mut printer = Printer::new(settings, Box::new(sink.clone()), CpuMeter::of(read, 1));
     printer.begin_run();
     print(&mut printer);
     printer.finish().unwrap();
@@ -236,4 +253,35 @@ fn the_average_of_intervals_is_that_of_their_time() {
     let text = printed(OutputSettings { headers: false, ..settings(Format::Csv) }, print);
     let averages: Vec<&str> = text.lines().map(|row| row.split(',').nth(3).unwrap().trim()).collect();
     assert_eq!(averages, ["1000", "11", "10", "10", "10"], "{text}");
+}
+
+#[test]
+fn processor_time_is_that_of_the_row_and_of_the_run() {
+    let moment = Rc::new(Cell::new(CpuReading::default()));
+    let pass = |seconds: u64, busy: u64| {
+        let CpuReading { at_ns, used } = moment.get();
+        moment.set(CpuReading {
+            at_ns: at_ns + seconds * 1_000_000_000,
+            used: used + Duration::from_secs(busy),
+        });
+    };
+    let print = |printer: &mut Printer| {
+        for (wait, first, second) in [(8, 5, 0), (9, 1, 2)] {
+            // Busy while it waits for the other end.
+            pass(10, wait);
+            printer.begin_data();
+            pass(10, first);
+            printer.interval(&interval()).unwrap();
+            pass(10, second);
+            printer.interval(&interval()).unwrap();
+            printer.throughput(32, &received()).unwrap();
+            printer.begin_run();
+        }
+    };
+    let settings = OutputSettings { cpu: true, headers: false, ..settings(Format::Csv) };
+    let read = Rc::clone(&moment);
+    let text = printed_at(settings, Box::new(move || read.get()), print);
+    let rows = text.lines().filter(|line| line.contains(','));
+    let shares: Vec<&str> = rows.map(|row| row.split(',').next_back().unwrap().trim()).collect();
+    assert_eq!(shares, ["50.00", "0.00", "25.00", "10.00", "20.00", "15.00"], "{text}");
 }
