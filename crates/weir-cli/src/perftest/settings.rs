@@ -25,13 +25,16 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// What was skipped in a file of QoS profiles.
-    pub(super) fn warnings(&self) -> &[String] {
-        let node = match self {
-            Self::Publish(publishing) => publishing.runs.first().map(|run| &run.settings.node),
-            Self::Subscribe(settings) => Some(&settings.node),
+    /// What was skipped in a file of QoS profiles, and what a publisher does in another way than its options say.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = &String> {
+        let (node, notes) = match self {
+            Self::Publish(publishing) => {
+                (publishing.runs.first().map(|run| &run.settings.node), &publishing.notes[..])
+            }
+            Self::Subscribe(settings) => (Some(&settings.node), &[][..]),
         };
-        node.and_then(|node| node.profiles.as_ref()).map_or(&[], |profiles| profiles.warnings())
+        let profiles = node.and_then(|node| node.profiles.as_ref());
+        profiles.map_or(&[][..], |profiles| profiles.warnings()).iter().chain(notes)
     }
 }
 
@@ -43,6 +46,8 @@ pub(super) struct Publishing {
     pub(super) latency_file: Option<PathBuf>,
     /// Whether latencies have fractions of microseconds.
     pub(super) precise: bool,
+    /// What is done in another way than the options say.
+    notes: Vec<String>,
 }
 
 /// One run of a publisher.
@@ -59,7 +64,7 @@ pub(super) enum Batching {
     On(usize),
     /// `-batchSize 0`.
     Off,
-    /// Disabled by default, for this reason.
+    /// Disabled for this reason.
     Unsuitable(&'static str),
 }
 
@@ -88,6 +93,8 @@ const DATA_LEN: u64 = 100;
 const BATCH_BYTES: u64 = 8192;
 /// Default wait for `-waitsetEventCount` samples, as in RTI Perftest.
 const WAITSET_DELAY_US: u64 = 100;
+/// Why small batches are none.
+const TWO_DO_NOT_FIT: &str = "two samples do not fit into a batch";
 /// Samples from this size on are fragmented.
 const FRAGMENTED_FROM: u64 = 65_000;
 
@@ -313,7 +320,19 @@ fn publishing(typed: &Typed, node: NodeSettings) -> Result<Publishing, String> {
         runs.push(publisher_run(typed, *size, node.clone(), content.clone(), more_follows)?);
     }
     let latency_file = typed.text("latencyFile").map(PathBuf::from);
-    Ok(Publishing { runs, latency_file, precise: typed.has("precise") })
+    let notes = unbatched(typed, &runs).into_iter().collect();
+    Ok(Publishing { runs, latency_file, precise: typed.has("precise"), notes })
+}
+
+/// Says that `-batchSize` has no effect. In a scan that depends on the size.
+fn unbatched(typed: &Typed, runs: &[PublisherRun]) -> Option<String> {
+    let given = typed.number("batchSize")?;
+    match runs {
+        [PublisherRun { batching: Batching::Unsuitable(why), .. }] => {
+            Some(format!("-batchSize {given} has no effect: {why}"))
+        }
+        _ => None,
+    }
 }
 
 /// Default sizes of `-scan`.
@@ -383,7 +402,8 @@ fn batching(typed: &Typed, data_len: u64, latency_test: bool) -> Result<Batching
     } else if data_len >= FRAGMENTED_FROM {
         "samples of this size are sent in fragments"
     } else if bytes < 2 * data_len {
-        "two samples do not fit into a batch"
+        // As in RTI Perftest, also if the size is given.
+        return Ok(Batching::Unsuitable(TWO_DO_NOT_FIT));
     } else if given.is_none() && (typed.has("pubRate") || typed.has("pubRatebps")) {
         "a publication rate is set; -batchSize overrides this"
     } else {
@@ -487,8 +507,25 @@ mod tests {
         for line in ["-latencyTest", "-dataLen 65500", "-pubRate 100", "-pubRatebps 100000"] {
             assert!(matches!(publisher(line).unwrap().batching, Batching::Unsuitable(_)), "{line}");
         }
-        for line in ["-latencyTest -batchSize 10", "-batchSize 100", "-batchSize 65000 -dataLen 65500"] {
+        for line in ["-latencyTest -batchSize 10", "-batchSize 65000 -dataLen 65500"] {
             assert!(publisher(line).unwrap_err().contains("use -batchSize 0"), "{line}");
+        }
+    }
+
+    #[test]
+    fn batches_that_are_too_small_are_none_and_that_is_said() {
+        let of = |line: &str| match role(&typed(&format!("-pub {line}"))).unwrap() {
+            Role::Publish(publishing) => (publishing.runs[0].batching, publishing.notes),
+            Role::Subscribe(_) => panic!("{line}"),
+        };
+        for line in
+            ["-batchSize 8192 -datalen 8192", "-rawTransport -peer 10.0.0.1 -batchSize 8192 -datalen 8192"]
+        {
+            let note = "-batchSize 8192 has no effect: two samples do not fit into a batch";
+            assert_eq!(of(line), (Batching::Unsuitable(TWO_DO_NOT_FIT), vec![note.to_owned()]), "{line}");
+        }
+        for line in ["-datalen 8192", "-batchSize 0 -datalen 8192", "-batchSize 8192", "-scan 8192 -exec 1"] {
+            assert_eq!(of(line).1, Vec::<String>::new(), "{line}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use weir_compat::perftest::{RAW_BYTES_MAX, RawPeer};
 
-use super::{Batching, Typed};
+use super::{Batching, TWO_DO_NOT_FIT, Typed};
 
 /// Options that raw UDP does not support, each with the reason.
 const REFUSED: &[(&str, &str)] = &[
@@ -72,7 +72,7 @@ pub(super) fn batching(typed: &Typed, data_len: u64, given: Option<u64>) -> Resu
         Some(_) if ["pubRate", "pubRatebps", "sleep"].into_iter().any(|name| typed.has(name)) => {
             "-rawTransport sends a batch when it is full, which would delay samples at this rate"
         }
-        Some(bytes) if bytes < 2 * data_len => "two samples do not fit into a batch",
+        Some(bytes) if bytes < 2 * data_len => return Ok(Batching::Unsuitable(TWO_DO_NOT_FIT)),
         Some(bytes) => return Ok(Batching::On(usize::try_from(bytes).unwrap_or(usize::MAX))),
     };
     if typed.has("scan") {
@@ -112,14 +112,13 @@ mod tests {
         };
         assert_eq!(batching("", 32), Ok(Batching::Off));
         assert_eq!(batching("-batchSize 8192", 32), Ok(Batching::On(8192)));
-        for (line, data_len) in [
-            ("-batchSize 40", 32),
-            ("-batchSize 800 -pubRate 5", 32),
-            ("-batchSize 99 -latencyTest", 32),
-            ("", 65_508),
-        ] {
+        for (line, data_len) in
+            [("-batchSize 800 -pubRate 5", 32), ("-batchSize 99 -latencyTest", 32), ("", 65_508)]
+        {
             assert!(batching(line, data_len).is_err(), "{line}");
         }
-        assert!(matches!(batching("-scan -batchSize 800", 500), Ok(Batching::Unsuitable(_))));
+        for line in ["-scan -batchSize 800", "-batchSize 999"] {
+            assert_eq!(batching(line, 500), Ok(Batching::Unsuitable(TWO_DO_NOT_FIT)), "{line}");
+        }
     }
 }
