@@ -105,9 +105,10 @@ const WORKLOAD: &[OptionDef] = &[
         .about("Write only this instance [default: all in turn]"),
     works("cft", Text("a[:b]"), Subscriber)
         .about("Receive only instance a, or a to b, by a content filter; losses are not counted"),
-    works("loadDataFromFile", Text("file"), Publisher).about("Fill samples with the bytes of a file"),
+    works("loadDataFromFile", Text("file"), Publisher)
+        .about("Fill samples with the bytes of a file, each with all of it unless sizes are given"),
     works("maximumAllocableBufferSize", Number(1, 1 << 30), Publisher)
-        .about("Limit the file of -loadDataFromFile, in bytes [default: 1073741824]"),
+        .about("Read at most so many bytes of -loadDataFromFile [default: 1073741824]"),
 ];
 
 const QOS: &[OptionDef] = &[

@@ -3,11 +3,14 @@
 mod notes;
 mod raw;
 
+use std::fs::File;
+use std::io::Read;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use weir_bench::payload::HEADER_BYTES;
 use weir_compat::perftest::{
     DEFAULT_LIBRARY, Durability, Groups, InstanceRange, NodeSettings, Pace, PerThread, Profiles,
     PublisherSettings, Rate, Receive, SubscriberSettings, ThreadSettings,
@@ -89,6 +92,8 @@ pub(super) struct OutputSettings {
 
 /// Default sample size.
 const DATA_LEN: u64 = 100;
+/// The largest sample.
+const DATA_LEN_MAX: u64 = 1 << 30;
 /// Default batch size.
 const BATCH_BYTES: u64 = 8192;
 /// Default wait for `-waitsetEventCount` samples, as in RTI Perftest.
@@ -312,15 +317,16 @@ fn publishing(typed: &Typed, node: NodeSettings) -> Result<Publishing, String> {
     if typed.number("writeInstance").is_some_and(|at| at >= u64::from(node.instances)) {
         return Err("-writeInstance must be less than -instances: instances count from 0".to_owned());
     }
-    let content: Option<Arc<[u8]>> = content(typed)?.map(Arc::from);
-    let sizes = sizes(typed)?;
+    let (content, cut) = content(typed)?.unzip();
+    let content: Option<Arc<[u8]>> = content.map(Arc::from);
+    let sizes = sizes(typed, content.as_deref())?;
     let mut runs = Vec::new();
     for (at, size) in sizes.iter().enumerate() {
         let more_follows = at + 1 < sizes.len();
         runs.push(publisher_run(typed, *size, node.clone(), content.clone(), more_follows)?);
     }
     let latency_file = typed.text("latencyFile").map(PathBuf::from);
-    let notes = unbatched(typed, &runs).into_iter().collect();
+    let notes = unbatched(typed, &runs).into_iter().chain(cut.flatten()).collect();
     Ok(Publishing { runs, latency_file, precise: typed.has("precise"), notes })
 }
 
@@ -338,9 +344,12 @@ fn unbatched(typed: &Typed, runs: &[PublisherRun]) -> Option<String> {
 /// Default sizes of `-scan`.
 const SCAN: [u64; 12] = [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 63_000];
 
-/// The sample size of each run.
-fn sizes(typed: &Typed) -> Result<Vec<u64>, String> {
-    let Some(text) = typed.text("scan") else { return Ok(vec![typed.number("dataLen").unwrap_or(DATA_LEN)]) };
+/// The sample size of each run. Unless sizes are given, a sample holds all of the content.
+fn sizes(typed: &Typed, content: Option<&[u8]>) -> Result<Vec<u64>, String> {
+    let Some(text) = typed.text("scan") else {
+        let whole = content.map(|content| (content.len() as u64 + HEADER_BYTES as u64).min(DATA_LEN_MAX));
+        return Ok(vec![typed.number("dataLen").or(whole).unwrap_or(DATA_LEN)]);
+    };
     if !typed.has("executionTime") && !typed.has("numIter") {
         return Err("-scan needs -executionTime or -numIter, which limit each size".to_owned());
     }
@@ -437,7 +446,8 @@ fn rate(typed: &Typed, data_len: u64) -> Result<Option<Rate>, String> {
     }
 }
 
-fn content(typed: &Typed) -> Result<Option<Vec<u8>>, String> {
+/// The bytes of `-loadDataFromFile`, and a note if the file has more.
+fn content(typed: &Typed) -> Result<Option<(Vec<u8>, Option<String>)>, String> {
     let max = typed.number("maximumAllocableBufferSize");
     let Some(file) = typed.text("loadDataFromFile") else {
         return match max {
@@ -446,17 +456,20 @@ fn content(typed: &Typed) -> Result<Option<Vec<u8>>, String> {
         };
     };
     let failed = |error| format!("-loadDataFromFile {file}: {error}");
-    let length = std::fs::metadata(file).map_err(failed)?.len();
-    let max = max.unwrap_or(1 << 30);
-    if length > max {
-        return Err(format!(
-            "-loadDataFromFile {file}: {length} bytes are more than -maximumAllocableBufferSize {max}"
-        ));
-    }
-    if length == 0 {
+    let opened = File::open(file).map_err(failed)?;
+    let length = opened.metadata().map_err(failed)?.len();
+    let max = max.unwrap_or(DATA_LEN_MAX);
+    let mut content = Vec::new();
+    opened.take(max).read_to_end(&mut content).map_err(failed)?;
+    if content.is_empty() {
         return Err(format!("-loadDataFromFile {file}: the file is empty"));
     }
-    std::fs::read(file).map(Some).map_err(failed)
+    let cut = || {
+        format!(
+            "-loadDataFromFile {file}: {max} of {length} bytes are sent; -maximumAllocableBufferSize is the limit"
+        )
+    };
+    Ok(Some((content, (length > max).then(cut))))
 }
 
 /// Narrows a number that the table of options bounds to 32 bits.
@@ -553,6 +566,29 @@ mod tests {
         );
         assert_eq!(notes(&typed("-sub -scan")).len(), 1);
         assert_eq!(notes(&typed("-pub -dataLen 5000")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_file_is_one_sample_unless_sizes_are_given() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("content");
+        std::fs::write(&file, [7; 5000]).unwrap();
+        let of = |line: &str| match role(&typed(&format!("-pub -loadDataFromFile {} {line}", file.display())))
+        {
+            Ok(Role::Publish(publishing)) => {
+                let settings = &publishing.runs[0].settings;
+                (settings.data_len, settings.content.as_ref().unwrap().len(), publishing.notes.len())
+            }
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(of(""), (5028, 5000, 0));
+        assert_eq!(of("-dataLen 100"), (100, 5000, 0));
+        assert_eq!(of("-scan 64 -exec 1"), (64, 5000, 0));
+        assert_eq!(of("-maximumAllocableBufferSize 5000"), (5028, 5000, 0));
+        assert_eq!(of("-maximumAllocableBufferSize 300"), (328, 300, 1));
+        std::fs::write(&file, []).unwrap();
+        let empty = publisher(&format!("-loadDataFromFile {}", file.display())).unwrap_err();
+        assert!(empty.ends_with("the file is empty"), "{empty}");
     }
 
     #[test]
