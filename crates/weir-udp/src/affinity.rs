@@ -3,7 +3,7 @@
 use std::io;
 use std::num::NonZeroU64;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 use crate::sys;
 use crate::threads;
@@ -13,7 +13,15 @@ use crate::threads;
 /// # Errors
 /// [`io::ErrorKind::InvalidInput`] if the CPU does not exist or this process may not use it.
 pub fn pin_current_thread(cpu: usize) -> io::Result<()> {
-    Ok(sched_setaffinity(None, &only(cpu)?)?)
+    restrict_current_thread(&[cpu])
+}
+
+/// Restricts the calling thread to `cpus`, as [`pin_current_thread`] does to one.
+///
+/// # Errors
+/// [`io::ErrorKind::InvalidInput`] if one of them does not exist or this process may not use it, or if there is none.
+pub fn restrict_current_thread(cpus: &[usize]) -> io::Result<()> {
+    restrict(None, cpus)
 }
 
 /// Restricts every thread of this process, and threads they start later, to `cpu`.
@@ -51,12 +59,22 @@ pub fn set_idle_priority() -> io::Result<()> {
     sys::set_scheduler(0, libc::SCHED_IDLE, 0)
 }
 
-pub(crate) fn only(cpu: usize) -> io::Result<CpuSet> {
-    if cpu >= CpuSet::MAX_CPU {
-        let text = format!("CPU {cpu} does not exist: the highest possible is {}", CpuSet::MAX_CPU - 1);
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-    }
+/// Restricts a thread of this process, or the calling one.
+pub(crate) fn restrict(thread: Option<Pid>, cpus: &[usize]) -> io::Result<()> {
+    let refused = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
     let mut set = CpuSet::new();
-    set.set(cpu);
-    Ok(set)
+    for &cpu in cpus {
+        if cpu >= CpuSet::MAX_CPU {
+            let highest = CpuSet::MAX_CPU - 1;
+            return Err(refused(format!("CPU {cpu} does not exist: the highest possible is {highest}")));
+        }
+        set.set(cpu);
+    }
+    sched_setaffinity(thread, &set)?;
+    // The kernel leaves out what the process may not use, as long as anything remains.
+    let allowed = sched_getaffinity(thread)?;
+    match cpus.iter().find(|cpu| !allowed.is_set(**cpu)) {
+        Some(cpu) => Err(refused(format!("CPU {cpu} does not exist, or is not allowed here"))),
+        None => Ok(()),
+    }
 }

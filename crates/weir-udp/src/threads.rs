@@ -3,9 +3,9 @@
 use std::fs;
 use std::io;
 
-use rustix::thread::{Pid, sched_setaffinity};
+use rustix::thread::Pid;
 
-use crate::affinity::only;
+use crate::affinity;
 use crate::sys;
 
 /// A thread of this process, as of when it was listed.
@@ -48,8 +48,15 @@ impl OwnThread {
     /// # Errors
     /// [`io::ErrorKind::InvalidInput`] if the CPU does not exist or this process may not use it.
     pub fn pin(&self, cpu: usize) -> io::Result<()> {
-        let set = only(cpu)?;
-        gone_is_fine(sched_setaffinity(Pid::from_raw(self.id), &set).map_err(io::Error::from))
+        self.restrict(&[cpu])
+    }
+
+    /// Restricts it to `cpus`.
+    ///
+    /// # Errors
+    /// As for [`OwnThread::pin`], if that holds for one of them.
+    pub fn restrict(&self, cpus: &[usize]) -> io::Result<()> {
+        gone_is_fine(affinity::restrict(Pid::from_raw(self.id), cpus))
     }
 
     /// Gives it precedence over all threads of ordinary policies, and over those of a lower

@@ -170,7 +170,7 @@ fn node(typed: &Typed) -> Result<NodeSettings, String> {
         only: only(typed)?,
         send_queue: typed.number("sendQueueSize").map(narrow),
         receive_queue: typed.number("receiveQueueSize").map(narrow),
-        receive: receive(typed)?,
+        receive: receive(typed),
         intervals: !typed.has("noPrintIntervals") || typed.has("latencyFile"),
         durability: durability(typed),
         asynchronous: typed.has("asynchronous"),
@@ -259,32 +259,49 @@ fn priorities(typed: &Typed) -> Result<Option<PerThread<i32>>, String> {
     }
 }
 
-fn cpus(typed: &Typed) -> Result<Option<PerThread<usize>>, String> {
+fn cpus(typed: &Typed) -> Result<Option<PerThread<Vec<usize>>>, String> {
     let Some(text) = typed.text("threadCPUAffinity") else { return Ok(None) };
-    let all: Option<Vec<usize>> = text.split(':').map(|cpu| cpu.parse().ok()).collect();
+    let all: Option<Vec<Vec<usize>>> = text.split(':').map(|list| numbers(list, CPUS_MAX)).collect();
     match all.as_deref() {
-        Some(&[one]) => Ok(Some(PerThread::all(one))),
-        Some(&[main, receive, event, status]) => Ok(Some(PerThread { main, receive, event, status })),
-        _ => {
-            Err(format!("-threadCPUAffinity takes one processor or four, such as 2 or 2:3:0:0, not '{text}'"))
+        Some([one]) => Ok(Some(PerThread::all(one))),
+        Some([main, receive, event, status]) => {
+            let [main, receive, event, status] = [main, receive, event, status].map(Clone::clone);
+            Ok(Some(PerThread { main, receive, event, status }))
         }
+        _ => Err(format!(
+            "-threadCPUAffinity takes processors for all threads or for four kinds, such as 2, 0-3 or 2:0,3:0-1:0, not \
+             '{text}'"
+        )),
     }
 }
 
-fn receive(typed: &Typed) -> Result<Receive, String> {
-    if !typed.has("useReadThread") {
-        if let Some(name) = ["waitsetDelayUsec", "waitsetEventCount"].into_iter().find(|name| typed.has(name))
-        {
-            return Err(format!("-{name} needs -useReadThread: a listener does not wait"));
+/// A list of numbers and ranges, such as `0,2-4`; `None` if it is none, or a number is not below `limit`.
+fn numbers(text: &str, limit: usize) -> Option<Vec<usize>> {
+    let mut numbers = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
+        if first > last || last >= limit {
+            return None;
         }
-        return Ok(Receive::Listener);
+        numbers.extend(first..=last);
+    }
+    Some(numbers)
+}
+
+/// More processors than a set of the kernel's interface holds.
+const CPUS_MAX: usize = 1024;
+
+fn receive(typed: &Typed) -> Receive {
+    if !typed.has("useReadThread") {
+        return Receive::Listener;
     }
     // Waiting for several samples needs a time limit.
     let delay = if typed.has("waitsetEventCount") { WAITSET_DELAY_US } else { 0 };
-    Ok(Receive::Thread {
+    Receive::Thread {
         delay: Duration::from_micros(typed.number("waitsetDelayUsec").unwrap_or(delay)),
         count: usize::try_from(typed.number("waitsetEventCount").unwrap_or(5)).unwrap_or(usize::MAX),
-    })
+    }
 }
 
 fn multicast(typed: &Typed) -> Result<Option<Groups>, String> {
@@ -683,6 +700,7 @@ mod tests {
         let receive = |line: &str| publisher(line).unwrap().settings.node.receive;
         let thread = |delay_us, count| Receive::Thread { delay: Duration::from_micros(delay_us), count };
         assert_eq!(receive(""), Receive::Listener);
+        assert_eq!(receive("-waitsetEventCount 3 -waitsetDelayUsec 7"), Receive::Listener);
         assert_eq!(receive("-useReadThread"), thread(0, 5));
         assert_eq!(receive("-useReadThread -waitsetEventCount 3"), thread(100, 3));
         assert_eq!(receive("-useReadThread -waitsetEventCount 3 -waitsetDelayUsec 7"), thread(7, 3));
@@ -703,9 +721,12 @@ mod tests {
     fn threads_have_processors_and_priorities() {
         let threads = |line: &str| publisher(line).unwrap().settings.node.threads;
         assert_eq!(threads(""), ThreadSettings::default());
-        assert_eq!(threads("-threadCPU 3").cpus, Some(PerThread::all(3)));
-        let each = PerThread { main: 1, receive: 0, event: 2, status: 3 };
+        assert_eq!(threads("-threadCPU 3").cpus, Some(PerThread::all(&vec![3])));
+        assert_eq!(threads("-threadCPU 0,2-4").cpus, Some(PerThread::all(&vec![0, 2, 3, 4])));
+        let each = PerThread { main: vec![1], receive: vec![0], event: vec![2], status: vec![3] };
         assert_eq!(threads("-threadCPUAffinity 1:0:2:3").cpus, Some(each));
+        let each = PerThread { main: vec![0, 1], receive: vec![0], event: vec![1], status: vec![1] };
+        assert_eq!(threads("-threadCPUAffinity 0-1:0:1:1").cpus, Some(each));
         let urgent = PerThread { main: 50, receive: 99, event: 7, status: 7 };
         assert_eq!(threads("-threadPriorities N:h:7").priorities, Some(urgent));
         for line in [
@@ -715,6 +736,9 @@ mod tests {
             "-threadP a:b:c",
             "-threadC 1:2",
             "-threadC x",
+            "-threadC 1-0",
+            "-threadC 0-1024",
+            "-threadC 0,",
         ] {
             assert!(publisher(line).is_err(), "{line}");
         }
@@ -739,7 +763,6 @@ mod tests {
             "-writeInstance 0",
             "-keyed -instances 5 -writeInstance 5",
             "-keyed -writeInstance 1",
-            "-waitsetDelayUsec 5",
             "-maximumAllocableBufferSize 5",
             "-latencyTest -pid 1",
             "-latencyTest -latencyCount 5",

@@ -8,6 +8,8 @@ pub(in crate::perftest) fn notes(typed: &Typed) -> Vec<String> {
     let (is_publisher, is_raw) = (typed.has("pub"), typed.has("rawTransport"));
     let pings_itself = is_publisher && typed.has("latencyTest");
     let without_pings = is_publisher && typed.number("pidMultiPubTest").is_some_and(|pid| pid > 0);
+    let listens = !pings_itself && !typed.has("useReadThread");
+    const LISTENER: &str = "without -useReadThread a listener takes each sample at once";
     const PINGS: &str = "with -latencyTest the sending thread waits for the echo";
     const ONLY_0: &str = "only publisher 0 sends pings";
     let table = [
@@ -21,6 +23,8 @@ pub(in crate::perftest) fn notes(typed: &Typed) -> Vec<String> {
         (pings_itself, "useReadThread", PINGS),
         (pings_itself, "waitsetDelayUsec", PINGS),
         (pings_itself, "waitsetEventCount", PINGS),
+        (listens, "waitsetDelayUsec", LISTENER),
+        (listens, "waitsetEventCount", LISTENER),
         (without_pings, "latencyCount", ONLY_0),
         (without_pings, "latencyFile", ONLY_0),
         (output(typed).format == Format::Json, "noOutputHeaders", "JSON has no headers"),
@@ -60,6 +64,8 @@ mod tests {
             ("-pub -keyed -instances 5", ""),
             ("-pub -latencyTest -useReadThread -waitsetDelayUsec 5", "-useReadThread -waitsetDelayUsec"),
             ("-pub -useReadThread -waitsetEventCount 5", ""),
+            ("-sub -waitsetEventCount 5", "-waitsetEventCount"),
+            ("-pub -latencyTest -waitsetEventCount 5", "-waitsetEventCount"),
             ("-pub -rawTransport -peer 10.0.0.1 -latencyTest -useReadThread", "-useReadThread"),
             ("-pub -pid 1 -latencyCount 5 -latencyFile f", "-latencyCount -latencyFile"),
             ("-pub -pid 0 -latencyCount 5 -latencyFile f", ""),

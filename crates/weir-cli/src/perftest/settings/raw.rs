@@ -2,7 +2,7 @@
 
 use weir_compat::perftest::{RAW_BYTES_MAX, RawPeer};
 
-use super::{Batching, TWO_DO_NOT_FIT, Typed};
+use super::{Batching, TWO_DO_NOT_FIT, Typed, numbers};
 
 /// Options that raw UDP does not support, each with the reason.
 const REFUSED: &[(&str, &str)] = &[
@@ -20,6 +20,9 @@ const REFUSED: &[(&str, &str)] = &[
     ("waitsetDelayUsec", "there is no waitset"),
     ("waitsetEventCount", "there is no waitset"),
 ];
+
+/// More subscribers than a host has ports for.
+const SIDS_MAX: usize = 1 << 14;
 
 /// The addresses of a publisher's subscribers; `None` without `-rawTransport`.
 ///
@@ -41,19 +44,25 @@ pub(super) fn peers(typed: &Typed) -> Result<Option<Vec<RawPeer>>, String> {
             "-rawTransport needs -peer ADDRESS[:SID] at the publisher: there is no discovery".to_owned()
         );
     }
-    peers.iter().map(|peer| parse(peer)).collect::<Result<_, _>>().map(Some)
+    let peers = peers.iter().map(|peer| parse(peer)).collect::<Result<Vec<_>, _>>()?;
+    Ok(Some(peers.into_iter().flatten().collect()))
 }
 
-fn parse(text: &str) -> Result<RawPeer, String> {
+/// The subscribers of `ADDRESS`, `ADDRESS:SID` or `ADDRESS:FIRST-LAST`.
+fn parse(text: &str) -> Result<Vec<RawPeer>, String> {
     let (address, sid) = match text.split_once(':') {
         Some((address, sid)) => (address, Some(sid)),
         None => (text, None),
     };
-    let bad = || format!("-peer takes ADDRESS or, with -rawTransport, ADDRESS:SID, not '{text}'");
-    Ok(RawPeer {
-        address: address.parse().map_err(|_| bad())?,
-        sid: sid.map(str::parse).transpose().map_err(|_| bad())?,
-    })
+    let bad = || {
+        format!(
+            "-peer takes ADDRESS or, with -rawTransport, ADDRESS:SID such as 10.0.0.2:1 or 10.0.0.2:0-3, not '{text}'"
+        )
+    };
+    let address = address.parse().map_err(|_| bad())?;
+    let Some(sids) = sid else { return Ok(vec![RawPeer { address, sid: None }]) };
+    let sids = numbers(sids, SIDS_MAX).ok_or_else(bad)?;
+    Ok(sids.into_iter().map(|sid| RawPeer { address, sid: u32::try_from(sid).ok() }).collect())
 }
 
 /// Raw UDP batches only with `-batchSize`, as in RTI Perftest.
@@ -99,7 +108,21 @@ mod tests {
         let address = Ipv4Addr::new(10, 0, 0, 1);
         let found = peers(&typed("-pub -raw -peer 10.0.0.1 -peer 10.0.0.1:0")).unwrap().unwrap();
         assert_eq!(found, [RawPeer { address, sid: None }, RawPeer { address, sid: Some(0) }]);
-        for line in ["-peer x", "-peer 10.0.0.1:x", "-peer 10.0.0.1 -keyed", "-peer 10.0.0.1 -multicast"] {
+        let sids = |line: &str| -> Vec<Option<u32>> {
+            let found = peers(&typed(&format!("-pub -raw -peer {line}"))).unwrap().unwrap();
+            assert!(found.iter().all(|peer| peer.address == address));
+            found.iter().map(|peer| peer.sid).collect()
+        };
+        assert_eq!(sids("10.0.0.1:0-3"), [Some(0), Some(1), Some(2), Some(3)]);
+        assert_eq!(sids("10.0.0.1:5,7-8"), [Some(5), Some(7), Some(8)]);
+        for line in [
+            "-peer 10.0.0.1:3-0",
+            "-peer 10.0.0.1:0-",
+            "-peer x",
+            "-peer 10.0.0.1:x",
+            "-peer 10.0.0.1 -keyed",
+            "-peer 10.0.0.1 -multicast",
+        ] {
             assert!(peers(&typed(&format!("-pub -raw {line}"))).is_err(), "{line}");
         }
     }
