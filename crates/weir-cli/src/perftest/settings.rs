@@ -406,7 +406,8 @@ fn publisher_run(
         num_subscribers: narrow(typed.number("numSubscribers").unwrap_or(1)),
         pid: narrow(typed.number("pidMultiPubTest").unwrap_or(0)),
         rate: rate(typed, data_len)?,
-        sleep: typed.number("sleep").map(Duration::from_millis),
+        // As in RTI Perftest, a rate goes before it.
+        sleep: typed.number("sleep").filter(|_| !has_rate(typed)).map(Duration::from_millis),
         write_instance: typed.number("writeInstance").map(narrow),
         content,
         more_follows,
@@ -430,7 +431,7 @@ fn batching(typed: &Typed, data_len: u64, latency_test: bool) -> Result<Batching
     } else if bytes < 2 * data_len {
         // As in RTI Perftest, also if the size is given.
         return Ok(Batching::Unsuitable(TWO_DO_NOT_FIT));
-    } else if given.is_none() && (typed.has("pubRate") || typed.has("pubRatebps")) {
+    } else if given.is_none() && has_rate(typed) {
         "a publication rate is set; -batchSize overrides this"
     } else {
         return Ok(Batching::On(usize::try_from(bytes).unwrap_or(usize::MAX)));
@@ -439,6 +440,11 @@ fn batching(typed: &Typed, data_len: u64, latency_test: bool) -> Result<Batching
         Some(given) => Err(format!("-batchSize {given} is not possible: {reason}; use -batchSize 0")),
         None => Ok(Batching::Unsuitable(reason)),
     }
+}
+
+/// Whether the rate is limited.
+fn has_rate(typed: &Typed) -> bool {
+    typed.has("pubRate") || typed.has("pubRatebps")
 }
 
 fn rate(typed: &Typed, data_len: u64) -> Result<Option<Rate>, String> {
@@ -685,6 +691,13 @@ mod tests {
         for line in ["-pubRate 0", "-pubRate x", "-pubRate 1:jump", "-pubRate 1 -pubRatebps 1"] {
             assert!(publisher(line).is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn a_rate_goes_before_a_pause() {
+        let sleep = |line: &str| publisher(line).unwrap().settings.sleep;
+        assert_eq!(sleep("-sleep 5"), Some(Duration::from_millis(5)));
+        assert_eq!([sleep("-sleep 5 -pubRate 9"), sleep("-sleep 5 -pubRatebps 9"), sleep("")], [None; 3]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Options without effect beside the others; each is reported on stderr.
 
-use super::{Format, Typed, output};
+use super::{Format, Typed, has_rate, output};
 use crate::perftest::options::{self, Side};
 
 /// Options without effect beside the others, each with the reason.
@@ -14,6 +14,7 @@ pub(in crate::perftest) fn notes(typed: &Typed) -> Vec<String> {
     const ONLY_0: &str = "only publisher 0 sends pings";
     let table = [
         (is_publisher && typed.has("scan"), "dataLen", "-scan sets the sizes"),
+        (is_publisher && has_rate(typed), "sleep", "the rate decides when samples are sent"),
         (!is_publisher, "scan", "a subscriber follows its publisher"),
         (!is_publisher, "dataLen", "a subscriber learns the size from its publisher"),
         (!is_publisher, "instances", "a subscriber accepts all instances"),
@@ -61,6 +62,8 @@ mod tests {
         let table = [
             ("-latencyTest -pubRate 10", "-latencyTest -pubRate"),
             ("-sub -keyed -instances 5", "-instances"),
+            ("-pub -sleep 5 -pubRate 10", "-sleep"),
+            ("-pub -sleep 5", ""),
             ("-pub -keyed -instances 5", ""),
             ("-pub -latencyTest -useReadThread -waitsetDelayUsec 5", "-useReadThread -waitsetDelayUsec"),
             ("-pub -useReadThread -waitsetEventCount 5", ""),
