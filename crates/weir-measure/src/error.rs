@@ -66,6 +66,12 @@ pub enum MeasureError {
         /// The UDP port of the server.
         port: u16,
     },
+    /// No trial of round trips has a figure.
+    #[error("none of {trials} trials succeeded: in each, a datagram was lost or out of order")]
+    AllSpoilt {
+        /// How many there were.
+        trials: usize,
+    },
     /// A UDP socket could not be opened.
     #[error(transparent)]
     Socket(#[from] UdpError),

@@ -30,42 +30,75 @@ pub(super) fn run(
 ) -> Result<(), MeasureError> {
     let connection = Connection::open(settings)?;
     let report = ReportFile::create(settings)?;
+    let rows = Rows { report, console, trials: 0, times_us: Vec::new() };
     if settings.verbose {
         let text = report::verbose_heading(settings, &connection.heading);
-        console(&text).map_err(MeasureError::Console)?;
+        (rows.console)(&text).map_err(MeasureError::Console)?;
     }
     let message = payload(message_bytes as usize);
-    let (watch, times_us) = (Watch::new(settings), Vec::new());
-    let mut test = Test { settings, halt, connection, report, watch, message, times_us, console };
+    let mut test = Test { settings, halt, connection, rows, watch: Watch::new(settings), message };
     let measured = test.measure();
-    if test.times_us.is_empty() {
-        return measured;
-    }
-    // What was measured is kept whatever ended the test; the first error is reported.
-    let tail = test.say(report::round_trip_tail(message_bytes, &test.times_us).trim_end());
-    let kept = test.report.finish();
-    measured.and(tail).and(kept).and_then(|()| test.watch.write(&mut test.connection))
+    test.rows.end(measured, message_bytes)?;
+    test.watch.write(&mut test.connection)
 }
 
-struct Test<'a, 'c> {
-    settings: &'a Settings,
-    halt: &'a AtomicBool,
-    connection: Connection,
+/// The rows of the trials, on the console and in the report.
+struct Rows<'a, 'c> {
     report: ReportFile,
-    watch: Watch<'a>,
-    message: Vec<u8>,
-    /// The mean of each pass, microseconds.
-    times_us: Vec<f64>,
     console: &'a mut Console<'c>,
+    /// How many have a row.
+    trials: usize,
+    /// The mean of each pass that was not spoilt, microseconds.
+    times_us: Vec<f64>,
 }
 
-impl Test<'_, '_> {
+impl Rows<'_, '_> {
     /// Writes a line to the console and to the report.
     fn say(&mut self, text: &str) -> Result<(), MeasureError> {
         (self.console)(text).map_err(MeasureError::Console)?;
         self.report.write(&format!("{text}\n"))
     }
 
+    /// Writes the row of a trial: its mean in microseconds, or what spoilt it.
+    fn add(&mut self, time_us: Result<f64, &'static str>) -> Result<(), MeasureError> {
+        self.trials += 1;
+        let number = self.trials;
+        let row = match time_us {
+            Ok(time_us) => {
+                self.times_us.push(time_us);
+                report::round_trip_row(number, time_us)
+            }
+            Err(spoilt) => format!("UDP Round Trip Time ({number}) : {spoilt}"),
+        };
+        self.say(&row)
+    }
+
+    /// Keeps all rows, whatever ended the test; the first error is reported.
+    fn end(&mut self, measured: Result<(), MeasureError>, message_bytes: u64) -> Result<(), MeasureError> {
+        let trials = self.trials;
+        if trials == 0 {
+            return measured;
+        }
+        let tail = if self.times_us.is_empty() {
+            Err(MeasureError::AllSpoilt { trials })
+        } else {
+            self.say(report::round_trip_tail(message_bytes, &self.times_us).trim_end())
+        };
+        let kept = self.report.finish();
+        measured.and(tail).and(kept)
+    }
+}
+
+struct Test<'a, 'c> {
+    settings: &'a Settings,
+    halt: &'a AtomicBool,
+    connection: Connection,
+    rows: Rows<'a, 'c>,
+    watch: Watch<'a>,
+    message: Vec<u8>,
+}
+
+impl Test<'_, '_> {
     fn measure(&mut self) -> Result<(), MeasureError> {
         self.watch.look(&mut self.connection)?;
         self.watch.idle(&mut self.connection, self.halt)?;
@@ -73,17 +106,10 @@ impl Test<'_, '_> {
         self.connection.expect_ready(&Request::Echo)?;
         let iterations = self.search()?;
         let (heading, bytes) = (&self.connection.heading, self.message.len() as u64);
-        self.report.write(&report::round_trip_heading(heading, bytes, iterations))?;
-        for number in 1..=self.settings.repeat as usize {
-            let row = match self.pass(iterations)? {
-                Ok(time) => {
-                    let time_us = time.as_secs_f64() * 1e6 / iterations as f64;
-                    self.times_us.push(time_us);
-                    report::round_trip_row(number, time_us)
-                }
-                Err(spoilt) => format!("UDP Round Trip Time ({number}) : {spoilt}"),
-            };
-            self.say(&row)?;
+        self.rows.report.write(&report::round_trip_heading(heading, bytes, iterations))?;
+        for _ in 0..self.settings.repeat {
+            let time = self.pass(iterations)?;
+            self.rows.add(time.map(|time| time.as_secs_f64() * 1e6 / iterations as f64))?;
             self.watch.look(&mut self.connection)?;
         }
         self.connection.expect_ready(&Request::Sent)?;
@@ -131,5 +157,56 @@ impl Test<'_, '_> {
             return Ok(Err(spoilt));
         }
         Ok(Ok(start.elapsed()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hpcbench::settings::Mode;
+
+    /// Ends a test with these trials: its result, the report, and the console.
+    fn ended(
+        trials: &[Result<f64, &'static str>],
+        measured: Result<(), MeasureError>,
+    ) -> (Result<(), MeasureError>, Option<String>, String) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("report");
+        let settings = Settings {
+            output: Some(path.clone()),
+            ..Settings::new("a", Mode::RoundTrip { message_bytes: 64 })
+        };
+        let mut shown = String::new();
+        let mut console = |text: &str| {
+            shown += text;
+            Ok(())
+        };
+        let report = ReportFile::create(&settings).unwrap();
+        let mut rows = Rows { report, console: &mut console, trials: 0, times_us: Vec::new() };
+        trials.iter().for_each(|trial| rows.add(*trial).unwrap());
+        let end = rows.end(measured, 64);
+        (end, std::fs::read_to_string(path).ok(), shown)
+    }
+
+    #[test]
+    fn a_test_whose_trials_are_all_spoilt_keeps_its_report_and_fails() {
+        let (end, report, shown) = ended(&[Err("Packet lost"), Err("Packet disordered")], Ok(()));
+        assert!(matches!(end, Err(MeasureError::AllSpoilt { trials: 2 })), "{end:?}");
+        let report = report.unwrap();
+        assert!(
+            report.contains("(1) : Packet lost\n") && report.contains("(2) : Packet disordered\n"),
+            "{report}"
+        );
+        assert!(!shown.contains("min/avg/max"), "{shown}");
+    }
+
+    #[test]
+    fn an_interruption_is_reported_before_what_it_leaves() {
+        let (end, report, _) = ended(&[Err("Packet lost")], Err(MeasureError::Interrupted));
+        assert!(matches!(end, Err(MeasureError::Interrupted)) && report.is_some());
+        let (end, report, _) = ended(&[], Err(MeasureError::Interrupted));
+        assert!(matches!(end, Err(MeasureError::Interrupted)) && report.is_none());
+        let (end, report, shown) = ended(&[Ok(20.0), Err("Packet lost")], Ok(()));
+        assert!(end.is_ok() && report.unwrap().contains("min/avg/max") && shown.contains("Packet lost"));
     }
 }
