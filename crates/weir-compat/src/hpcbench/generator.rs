@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weir_udp::{Interface, SocketOptions, UdpSocket, interfaces};
@@ -47,7 +47,11 @@ pub(super) fn run(
     let Counted { sent_packets, sent_bytes, elapsed_ns, .. } = sent;
     say(format!("Done! Elapsed-time(Seconds): {:.2}", Duration::from_nanos(elapsed_ns).as_secs_f64()))?;
     let throughput = mbps(sent_bytes, elapsed_ns);
-    say(format!("Sent-packets: {sent_packets}  Sent-bytes: {sent_bytes}  Throughput(Mbps): {throughput:.6}"))
+    say(format!(
+        "Sent-packets: {sent_packets}  Sent-bytes: {sent_bytes}  Throughput(Mbps): {throughput:.6}"
+    ))?;
+    // The figures are of the time until then.
+    if halt.load(Ordering::Relaxed) { Err(MeasureError::Interrupted) } else { Ok(()) }
 }
 
 /// Whether more than one host may receive there, by the interfaces of this host.
@@ -65,4 +69,32 @@ fn many_receivers(target: IpAddr) -> MeasureError {
     MeasureError::Usage(format!(
         "{target} reaches more than one host: --allow-multicast says that this is meant"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hpcbench::settings::Mode;
+
+    #[test]
+    fn an_interrupted_generator_prints_its_figures_and_says_so() {
+        let any = SocketOptions::new("127.0.0.1:0".parse::<SocketAddr>().unwrap());
+        let target = UdpSocket::bind(&any).unwrap();
+        for is_halted in [true, false] {
+            let settings = Settings {
+                port: target.local_addr().port(),
+                time: Duration::ZERO,
+                rate_bps: Some(1),
+                ..Settings::new("127.0.0.1", Mode::Generator)
+            };
+            let mut shown = String::new();
+            let mut console = |text: &str| {
+                shown += text;
+                Ok(())
+            };
+            let done = run(&settings, &AtomicBool::new(is_halted), &mut console);
+            assert_eq!(matches!(done, Err(MeasureError::Interrupted)), is_halted, "{done:?}");
+            assert!(shown.contains("Sent-packets: 0"), "{shown}");
+        }
+    }
 }
