@@ -19,6 +19,8 @@ pub(super) struct Printer {
     runs: u64,
     /// Runs with JSON output so far.
     json_runs: u64,
+    /// Whether the last of these has no summary yet.
+    is_json_open: bool,
     /// Interval rows of this run so far.
     rows: u64,
     running: Running,
@@ -43,6 +45,7 @@ impl Printer {
             out,
             runs: 0,
             json_runs: 0,
+            is_json_open: false,
             rows: 0,
             running: Running::default(),
             streamed: (0, 0.0),
@@ -62,9 +65,12 @@ impl Printer {
         self.cpu.restart();
     }
 
-    /// Ends the output.
+    /// Ends the output, also that of a run without a summary.
     pub(super) fn finish(&mut self) -> Result<(), Failure> {
         if self.settings.format == Format::Json {
+            if std::mem::take(&mut self.is_json_open) {
+                self.write("]}")?;
+            }
             self.write(if self.json_runs > 0 { JSON_END } else { JSON_EMPTY })?;
         }
         self.flush()
@@ -206,6 +212,7 @@ impl Printer {
             }
             Format::Json => {
                 let start = if self.rows == 0 { self.json_start(length) } else { String::new() };
+                self.is_json_open = false;
                 format!("{start}],\"summary\":{{{row}{cpu}}}}}")
             }
         };
@@ -215,6 +222,7 @@ impl Printer {
     fn json_start(&mut self, length: usize) -> String {
         let begin = if self.json_runs > 0 { "," } else { "{\"perftest\":[" };
         self.json_runs += 1;
+        self.is_json_open = true;
         format!("{begin}{{\"length\":{length},\"intervals\":[")
     }
 

@@ -62,6 +62,15 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn publish(mut self, publishing: &Publishing) -> Result<Exit, Failure> {
+        let end = self.publish_all(publishing);
+        // What was printed before an error is complete, too.
+        let finished = self.printer.finish();
+        let end = end?;
+        finished?;
+        ended(end, "the subscriber")
+    }
+
+    fn publish_all(&mut self, publishing: &Publishing) -> Result<End, Failure> {
         let open = |path| LatencyFile::open(path, publishing.precise);
         let mut file = publishing.latency_file.as_deref().map(open).transpose()?;
         let mut end = End::Complete;
@@ -89,8 +98,7 @@ impl Session<'_> {
                 break;
             }
         }
-        self.printer.finish()?;
-        ended(end, "the subscriber")
+        Ok(end)
     }
 
     fn publish_once(
@@ -140,9 +148,19 @@ impl Session<'_> {
     }
 
     /// Serves a run of the publishers and the runs that they announce.
-    fn subscribe(mut self, mut settings: SubscriberSettings) -> Result<Exit, Failure> {
+    fn subscribe(mut self, settings: SubscriberSettings) -> Result<Exit, Failure> {
+        let served = self.subscribe_all(settings);
+        let finished = self.printer.finish();
+        let (end, is_lossy) = served?;
+        finished?;
+        let exit = ended(end, "the publisher")?;
+        Ok(if is_lossy && exit == Exit::Success { Exit::DataLost } else { exit })
+    }
+
+    /// How the last run ended, and whether reliable samples were lost.
+    fn subscribe_all(&mut self, mut settings: SubscriberSettings) -> Result<(End, bool), Failure> {
         let mut is_lossy = false;
-        let end = loop {
+        loop {
             self.printer.begin_run();
             let watch = TelemetryFile::watch(self.hosts.as_ref());
             let received = self.subscribe_once(&settings);
@@ -158,14 +176,11 @@ impl Session<'_> {
             is_lossy |= settings.node.reliable && received.counts.lost > 0;
             let more_follows = received.description.is_some_and(|description| description.more_follows);
             if received.end != End::Complete || !more_follows {
-                break received.end;
+                return Ok((received.end, is_lossy));
             }
             settings.served_before = received.served;
             settings.is_next_size = true;
-        };
-        self.printer.finish()?;
-        let exit = ended(end, "the publisher")?;
-        Ok(if is_lossy && exit == Exit::Success { Exit::DataLost } else { exit })
+        }
     }
 
     fn subscribe_once(&mut self, settings: &SubscriberSettings) -> Result<Received, Failure> {
@@ -286,5 +301,28 @@ impl LatencyFile {
     fn end_run(&mut self) -> Result<(), Failure> {
         self.line("")?;
         self.out.flush().context("-latencyFile").map_err(Failure::environment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_end_leaves_valid_json_when_it_fails() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, line) in [
+            // No datagram is sent: the number of peers is wrong, and there is no such interface.
+            ("publisher", "-pub -rawTransport -peer 127.0.0.1:0 -numSubscribers 2 -nic 127.0.0.1"),
+            ("subscriber", "-sub -rawTransport -nic nope0"),
+        ] {
+            let path = directory.path().join(name);
+            let line = format!("{line} -verbosity 0 -outputFormat json -outputFile {}", path.display());
+            let failure = run(line.split(' ').map(str::to_owned), &AtomicBool::new(false)).unwrap_err();
+            assert_eq!(failure.exit, Exit::Environment, "{failure}");
+            let text = std::fs::read_to_string(path).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(value["perftest"].as_array().map(Vec::len), Some(0), "{text}");
+        }
     }
 }

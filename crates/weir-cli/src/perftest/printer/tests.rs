@@ -181,6 +181,19 @@ fn a_publisher_that_prints_nothing_leaves_valid_json() {
 }
 
 #[test]
+fn a_run_that_ends_with_an_error_leaves_valid_json() {
+    let print = |printer: &mut Printer| {
+        throughput(printer);
+        printer.begin_run();
+        printer.interval(&interval()).unwrap();
+    };
+    let value: serde_json::Value = serde_json::from_str(&printed(settings(Format::Json), print)).unwrap();
+    let runs = value["perftest"].as_array().unwrap();
+    assert_eq!((runs.len(), runs[1]["intervals"].as_array().map(Vec::len)), (2, Some(1)));
+    assert!(runs[0].get("summary").is_some() && runs[1].get("summary").is_none());
+}
+
+#[test]
 fn legacy_lines_are_those_of_old() {
     assert_eq!(
         printed(settings(Format::Legacy), latency),
