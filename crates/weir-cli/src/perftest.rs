@@ -17,11 +17,12 @@ mod run;
 mod settings;
 mod telemetry;
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 
 use crate::exit::Failure;
 use crate::{output, signals};
@@ -36,6 +37,14 @@ fn append(option: &str, path: &Path) -> Result<File, Failure> {
     file.with_context(|| format!("{option} {}", path.display())).map_err(Failure::environment)
 }
 
+/// The arguments as text.
+fn words(arguments: impl Iterator<Item = OsString>) -> Result<Vec<String>, Failure> {
+    let wrong = |argument: OsString| {
+        Failure::usage(anyhow!("{argument:?} is not UTF-8: write the argument as UTF-8"))
+    };
+    arguments.map(|argument| argument.into_string().map_err(wrong)).collect()
+}
+
 /// Checks a command line.
 #[cfg(test)]
 pub(crate) fn check(words: &[String]) -> Result<(), String> {
@@ -46,12 +55,32 @@ pub(crate) fn check(words: &[String]) -> Result<(), String> {
 /// The command `perftest`, with the arguments of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let done = signals::watch().and_then(|interrupted| run(std::env::args().skip(1), &interrupted));
+    let arguments = words(std::env::args_os().skip(1));
+    let done = arguments.and_then(|arguments| {
+        signals::watch().and_then(|interrupted| run(arguments.into_iter(), &interrupted))
+    });
     match done {
         Ok(exit) => exit.into(),
         Err(failure) => {
             output::talk(&format!("perftest: {failure}"));
             failure.exit.into()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+    use crate::exit::Exit;
+
+    #[test]
+    fn an_argument_that_is_no_text_is_named() {
+        let arguments = |last: &[u8]| [OsString::from("-pub"), OsString::from_vec(last.to_vec())];
+        assert_eq!(words(arguments(b"-keyed").into_iter()).unwrap(), ["-pub", "-keyed"]);
+        let failure = words(arguments(b"-file\xff").into_iter()).unwrap_err();
+        assert_eq!(failure.exit, Exit::Usage);
+        assert!(failure.to_string().contains(r"-file\xFF"), "{failure}");
     }
 }
