@@ -21,7 +21,7 @@ use weir_udp::{SocketOptions, UdpSocket};
 
 use super::settings::NodeSettings;
 use weir_bench::endpoint::EndpointError;
-use weir_bench::host;
+use weir_bench::host::{self, HostError};
 use weir_bench::payload::{self, HEADER_BYTES, ReceivedSample, SampleHeader};
 
 /// The largest sample or batch: it is one datagram.
@@ -50,7 +50,7 @@ impl Sockets {
             [] => Ipv4Addr::UNSPECIFIED,
             [name] => match name.parse() {
                 Ok(address) => address,
-                Err(_) => host::interface_address(name).map_err(|error| environment(error.to_string()))?,
+                Err(_) => host::interface_address(name).map_err(|error| environment(no_interface(error)))?,
             },
             _ => return Err(environment("-rawTransport has one interface: give -nic once".to_owned())),
         };
@@ -75,6 +75,16 @@ impl Sockets {
             ..SocketOptions::new(SocketAddrV4::new(self.bind, port))
         };
         UdpSocket::bind(&options).map_err(|error| EndpointError::Environment(error.to_string()))
+    }
+}
+
+/// Names perftest's option where that of `weir bench` has another name.
+fn no_interface(error: HostError) -> String {
+    match error {
+        HostError::NoInterface { name, known } => {
+            format!("`{name}` is no network interface that is up and has an IPv4 address; -nic takes {known}")
+        }
+        other => other.to_string(),
     }
 }
 
@@ -113,6 +123,7 @@ fn failed(what: &str, error: &io::Error) -> EndpointError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::perftest::settings::tests::node;
 
     #[test]
     fn samples_of_a_batch_are_told_apart() {
@@ -125,6 +136,16 @@ mod tests {
         assert_eq!(samples(&batch[..batch.len() - 1]).count(), 2);
         assert_eq!(samples(&[0xff; 40]).count(), 0);
         assert_eq!(samples(&[]).count(), 0);
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_is_named_with_the_option() {
+        let node = NodeSettings { interfaces: vec!["nope0".to_owned()], ..node() };
+        let error = Sockets::new(&node).err().unwrap().to_string();
+        assert!(
+            error.contains("`nope0`") && error.contains("-nic takes") && !error.contains("--"),
+            "{error}"
+        );
     }
 
     #[test]
