@@ -159,7 +159,7 @@ const NETWORK: &[OptionDef] = &[
         .about("Receive from these groups, or from one and the next two"),
     works("rawTransport", Nothing, Both).about(
         "Use UDP sockets without DDS as the baseline; a publisher names its subscribers by \
-         -peer address[:sid]",
+         -peer address[:sid[-last]]",
     ),
 ];
 
@@ -175,7 +175,7 @@ const THREADS: &[OptionDef] = &[
     works("threadPriorities", Text("X:Y:Z"), Both)
         .about("Set SCHED_FIFO priorities of main, receiving and other threads: 1 to 99, or h, n, l"),
     works("threadCPUAffinity", Text("A[:B:C:D]"), Both)
-        .about("Pin main, receiving, timer and status threads, or all to one CPU"),
+        .about("Pin main, receiving, timer and status threads, or all, to CPUs such as 2 or 0,2-3"),
 ];
 
 const OUTPUT: &[OptionDef] = &[
