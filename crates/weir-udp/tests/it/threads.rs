@@ -31,6 +31,9 @@ fn a_thread_is_found_by_its_name_and_pinned_alone() {
     let last = *before.last().unwrap();
     let cpus = with_thread("pin-me", |thread| thread.pin(last).unwrap(), || allowed_cpus().unwrap());
     assert_eq!(cpus, [last]);
+    let cpus =
+        with_thread("restrict-me", |thread| thread.restrict(&before).unwrap(), || allowed_cpus().unwrap());
+    assert_eq!(cpus, before);
     assert_eq!(allowed_cpus().unwrap(), before);
     assert_eq!(own_threads().unwrap().iter().filter(|thread| thread.is_main()).count(), 1);
 }
@@ -39,6 +42,11 @@ fn a_thread_is_found_by_its_name_and_pinned_alone() {
 fn an_absent_processor_and_an_absent_priority_are_refused() {
     let look = |thread: &OwnThread| {
         assert_eq!(thread.pin(usize::MAX).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        // Also beside one that is there.
+        let first = allowed_cpus().unwrap()[0];
+        for cpus in [&[first, usize::MAX][..], &[first, 1023], &[]] {
+            assert_eq!(thread.restrict(cpus).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{cpus:?}");
+        }
         assert_eq!(thread.set_fifo_priority(0).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         assert_eq!(thread.set_fifo_priority(100).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     };
