@@ -334,8 +334,7 @@ fn publishing(typed: &Typed, node: NodeSettings) -> Result<Publishing, String> {
     if typed.number("writeInstance").is_some_and(|at| at >= u64::from(node.instances)) {
         return Err("-writeInstance must be less than -instances: instances count from 0".to_owned());
     }
-    let (content, cut) = content(typed)?.unzip();
-    let content: Option<Arc<[u8]>> = content.map(Arc::from);
+    let (content, cut) = content(typed)?.map(|content| (content.bytes, content.note)).unzip();
     let sizes = sizes(typed, content.as_deref())?;
     let mut runs = Vec::new();
     for (at, size) in sizes.iter().enumerate() {
@@ -469,8 +468,15 @@ fn rate(typed: &Typed, data_len: u64) -> Result<Option<Rate>, String> {
     }
 }
 
-/// The bytes of `-loadDataFromFile`, and a note if the file has more.
-fn content(typed: &Typed) -> Result<Option<(Vec<u8>, Option<String>)>, String> {
+/// What samples are filled with.
+struct Content {
+    bytes: Arc<[u8]>,
+    /// Says that the file has more.
+    note: Option<String>,
+}
+
+/// The content of `-loadDataFromFile`.
+fn content(typed: &Typed) -> Result<Option<Content>, String> {
     let max = typed.number("maximumAllocableBufferSize");
     let Some(file) = typed.text("loadDataFromFile") else {
         return match max {
@@ -482,9 +488,9 @@ fn content(typed: &Typed) -> Result<Option<(Vec<u8>, Option<String>)>, String> {
     let opened = File::open(file).map_err(failed)?;
     let length = opened.metadata().map_err(failed)?.len();
     let max = max.unwrap_or(DATA_LEN_MAX);
-    let mut content = Vec::new();
-    opened.take(max).read_to_end(&mut content).map_err(failed)?;
-    if content.is_empty() {
+    let mut bytes = Vec::new();
+    opened.take(max).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.is_empty() {
         return Err(format!("-loadDataFromFile {file}: the file is empty"));
     }
     let cut = || {
@@ -492,7 +498,7 @@ fn content(typed: &Typed) -> Result<Option<(Vec<u8>, Option<String>)>, String> {
             "-loadDataFromFile {file}: {max} of {length} bytes are sent; -maximumAllocableBufferSize is the limit"
         )
     };
-    Ok(Some((content, (length > max).then(cut))))
+    Ok(Some(Content { bytes: bytes.into(), note: (length > max).then(cut) }))
 }
 
 /// Narrows a number that the table of options bounds to 32 bits.
