@@ -534,10 +534,11 @@ impl ReaderCore {
             self.restart_writer(now, index);
         }
         let Some(proxy) = self.writers.list.get_mut(index) else { return };
+        let known_from = proxy.changes.expected.max(proxy.changes.floor);
         let lost = proxy.heartbeat(now, heartbeat, self.config.wants_history);
         self.delivery.count_lost(lost);
         if lost > 0 {
-            self.delivery.note_lost(now, proxy.author(), proxy.changes.floor);
+            self.delivery.note_lost_between(now, proxy, known_from);
         }
         if self.delivery.refused.is_any() {
             self.retry_instance(index);

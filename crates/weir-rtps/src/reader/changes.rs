@@ -316,6 +316,22 @@ impl ChangesFromWriter {
         usize::try_from(sn.0.saturating_sub(self.expected.0)).unwrap_or(usize::MAX)
     }
 
+    /// Returns the last one of each run of samples that have not arrived, of those from `start` on and before `end`.
+    pub(super) fn ends_of_missing(
+        &self,
+        start: SequenceNumber,
+        end: SequenceNumber,
+    ) -> impl Iterator<Item = SequenceNumber> {
+        let is_missing = move |sn: i64| {
+            let change = self.list.get(self.offset(SequenceNumber(sn)));
+            sn < end.0 && matches!(change, None | Some(Change::Missing { .. }))
+        };
+        let known_to = end.0.min(self.expected.0.saturating_add(self.list.len() as i64));
+        let tail = (start.0.max(known_to) < end.0).then(|| end.prev());
+        let known = (start.0..known_to).filter(move |sn| is_missing(*sn) && !is_missing(sn + 1));
+        known.map(SequenceNumber).chain(tail)
+    }
+
     /// The samples from `from` on that wait for nothing but room, and their keys: up to the first that is missing.
     pub(super) fn deliverable_from(
         &self,

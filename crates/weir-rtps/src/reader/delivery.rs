@@ -92,6 +92,23 @@ impl Delivery {
         self.change_sets(now, author, |coherence, out| coherence.lost(author.guid, to, out));
     }
 
+    /// Records that the samples before the floor that have not arrived will not, for the sets that they belong to.
+    /// Those before `from` are known. What has arrived between them may be in sets that are whole.
+    #[cold]
+    pub(super) fn note_lost_between(&mut self, now: Time, proxy: &WriterProxy, from: SequenceNumber) {
+        let (author, changes) = (proxy.author(), &proxy.changes);
+        let held = changes.first_held();
+        self.change_sets(now, author, |coherence, out| {
+            for last in changes.ends_of_missing(from, changes.floor) {
+                if held.is_some_and(|held| held < last) {
+                    coherence.lost_ahead(author.guid, last, out);
+                } else {
+                    coherence.lost(author.guid, last.next(), out);
+                }
+            }
+        });
+    }
+
     /// Records that a sample will not arrive, which may be ahead, for the set that it belongs to.
     #[cold]
     pub(super) fn note_lost_ahead(&mut self, now: Time, author: Author, sn: SequenceNumber) {

@@ -109,6 +109,28 @@ fn a_set_with_a_sample_that_the_writer_does_not_have_any_more_is_dropped() {
 }
 
 #[test]
+fn a_set_that_is_whole_behind_a_sample_that_is_lost_becomes_accessible() {
+    let mut reader = with_writer(coherent(PresentationScope::Topic, Reliability::Reliable), VendorId::RTI);
+    heartbeat(&mut reader, 1, 1, 0);
+    data(&mut reader, 1);
+    in_set(&mut reader, 3, 3);
+    in_set(&mut reader, 4, 3);
+    handle_list(&mut reader, 5, false, &unknown());
+    // The next set misses its second sample, and the one behind it its first.
+    in_set(&mut reader, 6, 6);
+    in_set(&mut reader, 8, 6);
+    handle_list(&mut reader, 9, false, &unknown());
+    in_set(&mut reader, 11, 10);
+    heartbeat(&mut reader, 2, 11, 11);
+    assert_eq!(taken(&mut reader), [1, 3, 4]);
+    handle_list(&mut reader, 12, false, &unknown());
+    in_set(&mut reader, 13, 13);
+    handle_list(&mut reader, 14, false, &unknown());
+    assert_eq!(taken(&mut reader), [13]);
+    assert_eq!((reader.counters().coherent_sets_dropped, reader.counters().samples_lost), (2, 3));
+}
+
+#[test]
 fn a_set_with_a_sample_that_is_irrelevant_is_whole() {
     let mut reader = with_writer(coherent(PresentationScope::Topic, Reliability::Reliable), VendorId::RTI);
     heartbeat(&mut reader, 1, 1, 0);
