@@ -178,7 +178,8 @@ impl WriterCore {
     /// each one. The end of an instance takes [`END_LEN_MORE`](super::END_LEN_MORE) more than its payload.
     pub fn has_room_for(&self, key: Option<[u8; 16]>, payload_len: usize) -> bool {
         let (len, window) = (compose::datagram_len(payload_len), self.window.share());
-        if !self.instances.has_room(key, len, &self.history) {
+        let last = self.acknowledged.min(self.unsent.prev());
+        if !self.instances.has_room(key, len, &self.history, last) {
             return false;
         }
         let cost = if len + compose::HEARTBEAT_LEN > self.datagram_max {

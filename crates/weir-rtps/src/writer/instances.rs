@@ -256,19 +256,32 @@ impl Instances {
             self.check(None, len, history)?;
             return Ok(None);
         };
-        let known = self.find(&key);
-        self.check(known, len, history)?;
+        let mut known = self.find(&key);
+        while let Err(refused) = self.check(known, len, history) {
+            // The samples of instances that have ended give way, as their places do.
+            if !self.keeps_last() || !self.release_first_ended(history, last) {
+                return Err(refused);
+            }
+            known = self.find(&key);
+        }
         match known {
             Some(index) if self.list[index as usize].is_registered => Ok(Some(index)),
             _ => self.enter(key, known, history, last).map(Some),
         }
     }
 
-    /// Returns whether a sample of `len` bytes has room now. A new instance may still exceed the
-    /// limit.
-    pub(super) fn has_room(&self, key: Option<[u8; 16]>, len: usize, history: &Store) -> bool {
+    /// Returns whether a sample of `len` bytes has room now, or may find it among instances that have ended.
+    /// Everything up to `last` is acknowledged. A new instance may still exceed the limit.
+    pub(super) fn has_room(
+        &self,
+        key: Option<[u8; 16]>,
+        len: usize,
+        history: &Store,
+        last: SequenceNumber,
+    ) -> bool {
         let known = key.filter(|_| self.is_keyed).and_then(|key| self.find(&key));
         self.check(known, len, history).is_ok()
+            || self.is_keyed && self.keeps_last() && self.releasable(last).is_some()
     }
 
     #[inline]
@@ -353,13 +366,18 @@ impl Instances {
         if self.registered >= self.limits.instances {
             return Err(WriteRefused::TooManyInstances);
         }
-        // Unregistered instances take memory until all readers have acknowledged the change.
-        while self.table.len() >= self.limits.listed {
-            if !self.release_first_ended(history, last) {
-                return Err(WriteRefused::TooManyInstances);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                // Unregistered instances take memory until all readers have acknowledged the change.
+                while self.table.len() >= self.limits.listed {
+                    if !self.release_first_ended(history, last) {
+                        return Err(WriteRefused::TooManyInstances);
+                    }
+                }
+                self.add(key)
             }
-        }
-        let index = known.unwrap_or_else(|| self.add(key));
+        };
         self.list[index as usize].is_registered = true;
         self.registered += 1;
         Ok(index)
@@ -606,10 +624,7 @@ impl Instances {
     /// Forgets the instance unregistered first, once all readers know. Returns whether anything
     /// changed.
     fn release_first_ended(&mut self, history: &mut Store, last: SequenceNumber) -> bool {
-        let Some(&(index, sn, _)) = self.ended.front().filter(|(_, sn, _)| *sn <= last) else { return false };
-        if self.unsent.iter().any(|(other, _)| *other == index) {
-            return false;
-        }
+        let Some((index, sn)) = self.releasable(last) else { return false };
         self.ended.pop_front();
         let instance = &self.list[index as usize];
         // The instance may have been written again since.
@@ -626,6 +641,13 @@ impl Instances {
             self.forget(index);
         }
         true
+    }
+
+    /// Returns the instance unregistered first, with the sample that unregistered it, if all readers know.
+    fn releasable(&self, last: SequenceNumber) -> Option<(u32, SequenceNumber)> {
+        let &(index, sn, _) = self.ended.front().filter(|(_, sn, _)| *sn <= last)?;
+        let is_sent = self.unsent.iter().all(|(other, _)| *other != index);
+        is_sent.then_some((index, sn))
     }
 
     fn forget(&mut self, index: u32) {

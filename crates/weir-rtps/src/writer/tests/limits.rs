@@ -1,6 +1,7 @@
 //! Instances and RESOURCE_LIMITS.
 
 use super::*;
+use crate::limits::EndpointLimits;
 
 fn keyed_config(history: History) -> WriterConfig {
     let keyed = Guid::new(WRITER.prefix, EntityId::user_writer(1, true));
@@ -244,4 +245,74 @@ fn the_end_of_an_instance_has_no_room_where_it_is_refused() {
         }
     }
     assert!(misses > 0, "for its payload alone there is room");
+}
+
+fn tabled(samples: usize, instances: usize) -> WriterCore {
+    let limits = EndpointLimits { samples, instances, ..EndpointLimits::SMALL };
+    let mut writer = WriterCore::new(WriterConfig {
+        durability: Durability::TransientLocal,
+        limits: Some(limits),
+        ..keyed_config(History::KeepLast(1))
+    });
+    writer.match_reader(Time(0), reader(READER, true));
+    writer
+}
+
+/// Sends everything, and has it acknowledged.
+fn settle(writer: &mut WriterCore) {
+    sent(writer, Time(0));
+    let next = writer.last_sequence_number().0 + 1;
+    acknack(writer, next as u32, next, &[]);
+}
+
+#[test]
+fn an_instance_that_has_ended_gives_its_samples_to_others() {
+    let mut writer = tabled(2, 2);
+    write_instance(&mut writer, 1, 8).unwrap();
+    write_instance(&mut writer, 2, 8).unwrap();
+    settle(&mut writer);
+    change(&mut writer, 1, ChangeKind::DisposedUnregistered).unwrap();
+    sent(&mut writer, Time(0));
+    assert_eq!(write_instance(&mut writer, 3, 8), Err(WriteRefused::LimitReached), "its reader may not know");
+    assert!(!writer.has_room_for(key(3), 8));
+    settle(&mut writer);
+    assert!(writer.has_room_for(key(3), 8));
+    write_instance(&mut writer, 3, 8).unwrap();
+    settle(&mut writer);
+    assert_eq!(write_instance(&mut writer, 4, 8), Err(WriteRefused::LimitReached), "both are alive");
+    assert!(!writer.has_room_for(key(4), 8));
+}
+
+#[test]
+fn instances_that_come_and_go_find_room_for_ever() {
+    for end in [ChangeKind::Unregistered, ChangeKind::DisposedUnregistered] {
+        let mut writer = tabled(16, 8);
+        for n in 0..100 {
+            write_instance(&mut writer, n, 8).unwrap();
+            change(&mut writer, n, end).unwrap();
+            settle(&mut writer);
+        }
+        assert!(writer.kept() <= 16, "{end:?}: {}", writer.kept());
+    }
+}
+
+#[test]
+fn an_instance_that_returns_when_the_table_is_full_keeps_its_place() {
+    let mut writer = tabled(16, 2);
+    for n in 0..4 {
+        write_instance(&mut writer, n, 8).unwrap();
+        change(&mut writer, n, ChangeKind::Unregistered).unwrap();
+        settle(&mut writer);
+    }
+    for n in [0, 5] {
+        write_instance(&mut writer, n, 8).unwrap();
+        settle(&mut writer);
+    }
+    // Each of the two replaces its own sample.
+    let kept = writer.kept();
+    for n in [0, 5, 0] {
+        write_instance(&mut writer, n, 8).unwrap();
+        settle(&mut writer);
+    }
+    assert_eq!(writer.kept(), kept);
 }
