@@ -431,10 +431,11 @@ impl ReaderCore {
                     Ok(sample) if !delivery.cache.is_full_of_held(sample.payload.len()) => {
                         let stored = delivery.cache.hold(&sample);
                         if !proxy.hold(now, sn, stored, &mut self.listed) {
+                            delivery.counters.samples_too_early += 1;
                             delivery.cache.drop_held(stored);
                         }
                     }
-                    Ok(_) => {}
+                    Ok(_) => delivery.counters.samples_too_early += 1,
                     Err(Malformed) => {
                         let ends_set = ends_set(data.payload, data.inline_qos);
                         delivery.count_unusable(ends_set);
@@ -475,7 +476,10 @@ impl ReaderCore {
             Arrival::Duplicate => {
                 return delivery.note_duplicate(now, proxy, sn);
             }
-            Arrival::Ahead if !proxy.changes.is_within_reach(sn, *listed) => return,
+            Arrival::Ahead if !proxy.changes.is_within_reach(sn, *listed) => {
+                delivery.counters.fragments_refused += 1;
+                return;
+            }
             Arrival::Next { .. } if !proxy.is_reliable => {
                 // A best-effort writer does not complete earlier samples.
                 fragments.assemblies.drop_before(writer, sn, &mut delivery.cache.chunks);

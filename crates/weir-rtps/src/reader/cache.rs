@@ -182,10 +182,14 @@ impl Cache {
     /// Whether there is no room to hold back a sample with a payload of `len` bytes.
     #[inline]
     pub(super) fn is_full_of_held(&self, len: usize) -> bool {
+        self.held >= self.limits.held || self.is_too_long(len) || self.is_full_with_held(len)
+    }
+
+    /// Whether there is no room for it beside what the application has not taken.
+    #[inline]
+    pub(super) fn is_full_with_held(&self, len: usize) -> bool {
         let count = self.counted() + self.held;
         (count >= self.limits.max_samples && self.limits.depth.is_none())
-            || self.held >= self.limits.held
-            || self.is_too_long(len)
             || self.bytes + self.held_bytes + cost(len) > self.limits.max_bytes
     }
 

@@ -16,6 +16,9 @@ pub struct ReaderCounters {
     /// Reliable samples refused because the cache was full (SAMPLE_REJECTED). They are requested
     /// again later.
     pub samples_refused: u64,
+    /// Samples dropped because too many others waited behind a missing one, or the cache was full with those that did.
+    /// They are requested again.
+    pub samples_too_early: u64,
     /// Samples whose key could not be decoded.
     pub samples_malformed: u64,
     /// Samples removed because their lifespan ended before they were taken (LIFESPAN).

@@ -247,8 +247,9 @@ impl Delivery {
         let rejection = match proxy.arrival(sn) {
             Arrival::Next { .. } => self.cache.refusal_by_kind(kind, key, len),
             Arrival::Ahead if self.cache.is_full_of_held(len) && self.cache.held > 0 => {
-                if self.cache.len() == 0 {
+                if self.cache.len() == 0 || !self.cache.is_full_with_held(len) {
                     // Only the missing sample can make room, not the application: go on requesting.
+                    self.counters.samples_too_early += 1;
                     self.cache.chunks.give_buffer(buffer);
                     return true;
                 }

@@ -6,6 +6,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 use weir_wire::{DataFrag, EntityId, Guid, GuidPrefix, Message, Submessage, VendorId};
 
 use super::*;
+use crate::limits::EndpointLimits;
 use crate::qos::{History, Reliability};
 use crate::reader::{ReaderConfig, WriterProxyConfig};
 use crate::time::Time;
@@ -96,4 +97,60 @@ fn samples_that_heartbeats_do_not_confirm_are_given_up() {
     assert!(reader.fragments.assemblies.is_empty());
     // All of them three times, and the last one until then.
     assert!(requested <= 3 * SAMPLES + 30, "{requested}");
+}
+
+/// The sets of the ACKNACKs to one writer that the reader sends now, in words.
+fn requested_of(reader: &mut ReaderCore, writer: EntityId, now: Time) -> Vec<String> {
+    let mut out = Outbox::new();
+    reader.poll_transmit(now, &mut out);
+    let mut words = Vec::new();
+    out.for_each_datagram(|_, datagram| {
+        for submessage in Message::parse(datagram).unwrap().submessages() {
+            if let Ok(Submessage::AckNack(acknack)) = submessage
+                && acknack.writer == writer
+            {
+                words.push(acknack.state.to_string());
+            }
+        }
+    });
+    words
+}
+
+/// The application, which has not taken what was delivered, could not make room.
+#[test]
+fn a_whole_sample_without_room_among_early_ones_is_requested_again_although_nothing_is_taken() {
+    let limits = EndpointLimits { early_samples: 4, ..EndpointLimits::SMALL };
+    let mut reader = with_writer(
+        ReaderConfig {
+            history: History::KeepAll,
+            limits: Some(limits),
+            ..ReaderConfig::new(READER, Reliability::Reliable)
+        },
+        VendorId::WEIR,
+    );
+    let other = Guid::new(WRITER.prefix, EntityId::user_writer(9, false));
+    let destinations = Arc::from([SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7411)]);
+    let config = WriterProxyConfig { guid: other, reliable: true, destinations, vendor: VendorId::WEIR };
+    reader.match_writer(Time(0), config);
+    // One writer fills the room for early samples.
+    heartbeat(&mut reader, 1, 1, 5);
+    [1, 3, 4, 5].into_iter().for_each(|sn| data(&mut reader, sn));
+    let frag = |number| DataFrag { writer: other.entity, ..first_fragment(number, 100, &[7; 100]) };
+    let announced = Heartbeat { writer: other.entity, ..heartbeat_of(EntityId::UNKNOWN, 1, 1, 3) };
+    reader.handle_heartbeat(Time(1_000), other, &announced);
+    reader.handle_data_frag(Time(1_000), other, &frag(2), None);
+    reader.handle_data_frag(Time(1_000), other, &frag(3), None);
+    assert_eq!((reader.available(), reader.counters().samples_too_early), (1, 1));
+    assert_eq!(requested_of(&mut reader, other.entity, Time(2_000)), ["1/3:1,3"]);
+    assert_eq!(reader.counters().samples_refused, 0);
+    // What is early as a datagram counts as well.
+    let early = Data {
+        reader: EntityId::UNKNOWN,
+        writer: other.entity,
+        sequence_number: SequenceNumber(3),
+        inline_qos: None,
+        payload: Payload::Data(&[0, 1, 0, 0]),
+    };
+    reader.handle_data(Time(2_000), &other, &early, None, None);
+    assert_eq!(reader.counters().samples_too_early, 2);
 }
