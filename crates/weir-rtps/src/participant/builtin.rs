@@ -132,6 +132,13 @@ impl BuiltinEndpoints {
         }
     }
 
+    /// Reads the announcements of a participant from the beginning: one of them had found no place.
+    pub(super) fn read_again(&mut self, now: Time, data: &ParticipantData, to: &Destinations) {
+        for exchange in [&mut self.publications, &mut self.subscriptions] {
+            exchange.match_writer(now, data, to);
+        }
+    }
+
     /// A participant was received from again: prompts those of its writers that have never
     /// responded.
     pub(super) fn prompt_participant(&mut self, now: Time, prefix: GuidPrefix) {
@@ -467,13 +474,17 @@ impl Exchange {
         }
     }
 
-    fn match_participant(&mut self, now: Time, data: &ParticipantData, to: &Destinations) {
+    fn match_writer(&mut self, now: Time, data: &ParticipantData, to: &Destinations) {
         if data.builtin_endpoints & self.ids.announcer_bit != 0 {
             let guid = Guid::new(data.prefix, self.ids.writer);
             let writer =
                 WriterProxyConfig { guid, reliable: true, destinations: to.clone(), vendor: data.vendor };
             self.reader.match_writer(now, writer);
         }
+    }
+
+    fn match_participant(&mut self, now: Time, data: &ParticipantData, to: &Destinations) {
+        self.match_writer(now, data, to);
         if data.builtin_endpoints & self.ids.detector_bit != 0 {
             let reader = ReaderProxyConfig {
                 guid: Guid::new(data.prefix, self.ids.reader),

@@ -123,6 +123,7 @@ impl ParticipantCore {
             kind,
             lease,
             matches: known.map_or(0, |entry| entry.matches),
+            has_refused: known.is_some_and(|entry| entry.has_refused),
             seen: RemoteEndpoint {
                 guid,
                 vendor: self.config.vendor,

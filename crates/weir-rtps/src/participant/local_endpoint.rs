@@ -79,6 +79,8 @@ pub(super) struct LocalEntry {
     pub(super) kind: EndpointKind,
     /// Number of matched endpoints.
     pub(super) matches: usize,
+    /// It has refused a match for want of room, since it last looked for others.
+    pub(super) has_refused: bool,
     /// For a writer whose liveliness the application asserts.
     pub(super) lease: Option<Lease>,
     /// The endpoint as seen by others, which may be in this participant.

@@ -9,7 +9,7 @@ use weir_wire::{EntityId, Guid, GuidPrefix};
 use super::ParticipantCore;
 use super::local_endpoint::Pair;
 use super::news::{Change, PairKey};
-use super::remote_participant::kind_of;
+use super::remote_participant::{RemoteEntry, kind_of};
 use super::shared::Name;
 use crate::discovery_event::{DiscoveryEvent, RemoteEndpoint, TypeDifference};
 use crate::qos::Qos;
@@ -43,8 +43,12 @@ impl ParticipantCore {
             .filter(|guid| kind_of(guid.entity).is_some_and(|other| other != kind))
             .chain(former)
             .collect();
+        let mut has_ended = false;
         for other in others {
-            self.match_pair(local, other, false);
+            has_ended |= self.match_pair(local, other, false);
+        }
+        if has_ended {
+            self.match_refused(local);
         }
     }
 
@@ -64,7 +68,9 @@ impl ParticipantCore {
         }
         let mut next = self.local_opposite(remote.entity, Bound::Unbounded);
         while let Some(local) = next {
-            self.match_pair(local, remote, is_changed);
+            if self.match_pair(local, remote, is_changed) {
+                self.match_refused(local);
+            }
             next = self.local_opposite(remote.entity, Bound::Excluded(local));
         }
     }
@@ -73,8 +79,9 @@ impl ParticipantCore {
     pub(super) fn unmatch_remote(&mut self, remote: Guid) {
         let mut next = self.local_opposite(remote.entity, Bound::Unbounded);
         while let Some(local) = next {
-            if self.news.relation((local, remote)).is_some() {
-                self.set_pair(local, remote, None, false);
+            let is_related = self.news.relation((local, remote)).is_some();
+            if is_related && self.set_pair(local, remote, None, false) {
+                self.match_refused(local);
             }
             next = self.local_opposite(remote.entity, Bound::Excluded(local));
         }
@@ -86,14 +93,48 @@ impl ParticipantCore {
         locals.find(|local| is_opposite(*local, entity))
     }
 
-    fn match_pair(&mut self, local: EntityId, remote: Guid, is_changed: bool) {
-        let Some(ours) = self.locals.get(&local) else { return };
+    /// Looks for those that found no room for a match with a local endpoint, one match of which has ended.
+    fn match_refused(&mut self, local: EntityId) {
+        let Some(ours) = self.locals.get_mut(&local) else { return };
+        if !core::mem::take(&mut ours.has_refused) {
+            return;
+        }
+        let mut last = None;
+        while let Some(other) = self.next_of_topic(local, last) {
+            self.match_pair(local, other, false);
+            last = Some(other);
+        }
+        let mut next = self.local_opposite(local, Bound::Unbounded);
+        while let Some(other) = next {
+            self.match_pair(local, Guid::new(self.config.guid_prefix, other), false);
+            next = self.local_opposite(local, Bound::Excluded(other));
+        }
+    }
+
+    /// Returns the next remote endpoint of the topic of a local one, and of the other kind, behind `last`. `None` as
+    /// well if the local one has no room for matches.
+    fn next_of_topic(&self, local: EntityId, last: Option<Guid>) -> Option<Guid> {
+        let ours = self.locals.get(&local).filter(|ours| ours.matches < self.config.limits.matches)?;
+        let from = last.map_or(Bound::Unbounded, |last| Bound::Included(last.prefix));
+        self.remotes.range((from, Bound::Unbounded)).find_map(|(prefix, remote)| {
+            let last = last.filter(|last| last.prefix == *prefix);
+            let from = last.map_or(Bound::Unbounded, |last| Bound::Excluded(last.entity));
+            let mut others = remote.endpoints.range((from, Bound::Unbounded));
+            let is_of_topic = |entry: &RemoteEntry| entry.topic.as_str() == ours.topic;
+            let other = others.find(|(entity, entry)| is_opposite(local, **entity) && is_of_topic(entry));
+            other.map(|(entity, _)| Guid::new(*prefix, *entity))
+        })
+    }
+
+    /// Compares two endpoints. Returns whether a match of them has ended.
+    fn match_pair(&mut self, local: EntityId, remote: Guid, is_changed: bool) -> bool {
+        let Some(ours) = self.locals.get(&local) else { return false };
         let ours =
             Side { entity: local, topic: &ours.topic, type_name: &ours.type_name, qos: &ours.seen.qos };
         if self.remotes.get(&remote.prefix).is_some_and(|participant| !participant.has_answered) {
-            return;
+            return false;
         }
-        let Some(theirs) = self.other_side(remote) else { return };
+        let Some(theirs) = self.other_side(remote) else { return false };
         let own = Guid::new(self.config.guid_prefix, local);
         let now = match kind_of(local) {
             _ if self.ignored.separates(own, remote, theirs.topic) => None,
@@ -102,11 +143,13 @@ impl ParticipantCore {
         };
         let before = self.news.relation((local, remote));
         let is_new_match = now == Some(Pair::Matched) && before != now;
-        let now = if is_new_match && !self.has_room_for_match(local, remote.prefix) { None } else { now };
-        self.counters.matches_over_limit += u64::from(is_new_match && now.is_none());
-        if now != before || is_changed {
-            self.set_pair(local, remote, now, is_changed);
+        let is_refused = is_new_match && !self.has_room_for_match(local, remote.prefix);
+        let now = now.filter(|_| !is_refused);
+        if is_refused {
+            self.counters.matches_over_limit += 1;
+            self.locals.get_mut(&local).into_iter().for_each(|ours| ours.has_refused = true);
         }
+        (now != before || is_changed) && self.set_pair(local, remote, now, is_changed)
     }
 
     /// Returns whether a local endpoint has room for one more match with a participant.
@@ -143,8 +186,9 @@ impl ParticipantCore {
         Some(remote.endpoints.get(&guid.entity)?.endpoint(guid, remote.answer_time))
     }
 
-    /// Stores the relation of two endpoints. `is_changed`: the data of the remote one are new.
-    fn set_pair(&mut self, local: EntityId, remote: Guid, now: Option<Pair>, is_changed: bool) {
+    /// Stores the relation of two endpoints. `is_changed`: the data of the remote one are new. Returns whether a match
+    /// has ended.
+    fn set_pair(&mut self, local: EntityId, remote: Guid, now: Option<Pair>, is_changed: bool) -> bool {
         let key = (local, remote);
         let was_matched = self.news.relation(key) == Some(Pair::Matched);
         if let Some(entry) = self.locals.get_mut(&local) {
@@ -152,6 +196,7 @@ impl ParticipantCore {
             entry.matches -= usize::from(was_matched);
         }
         self.news.set(key, now, is_changed);
+        was_matched && now != Some(Pair::Matched)
     }
 
     /// Returns the event for a change of a pair, with the data that it has now.

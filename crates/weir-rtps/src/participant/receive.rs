@@ -75,7 +75,7 @@ impl ParticipantCore {
             submessages::walk(message.submessages(), own, source, None, &mut receiver).is_err();
         let handled = receiver.handled;
         self.counters.malformed_submessages += u64::from(is_malformed);
-        self.take_endpoint_announcements(handled);
+        self.take_endpoint_announcements(now, handled);
         self.take_participant_messages();
         let refusals = self.builtin.take_refusals();
         self.counters.refused_announcements += refusals.oversized;
@@ -86,7 +86,7 @@ impl ParticipantCore {
     /// submessages they have handled.
     ///
     /// Announcements of others may be among them, which had found no room before.
-    fn take_endpoint_announcements(&mut self, mut from: Option<GuidPrefix>) {
+    fn take_endpoint_announcements(&mut self, now: Time, mut from: Option<GuidPrefix>) {
         let limits = self.config.limits;
         loop {
             let mut taken = None;
@@ -106,7 +106,7 @@ impl ParticipantCore {
             }
             if let Some((kind, source, guid, is_alive)) = taken {
                 self.builtin.release_room_before(&mut from, source);
-                self.handle_endpoint((kind, source), guid, is_alive);
+                self.handle_endpoint(now, (kind, source), guid, is_alive);
             }
         }
     }
@@ -139,6 +139,7 @@ impl ParticipantCore {
     /// `guid`: that of the endpoint that is announced or, unless it is alive, gone.
     fn handle_endpoint(
         &mut self,
+        now: Time,
         (kind, source): (EndpointKind, GuidPrefix),
         guid: Result<Guid, DiscoveryDataError>,
         is_alive: bool,
@@ -152,7 +153,7 @@ impl ParticipantCore {
             return;
         }
         if !is_alive {
-            return self.endpoint_lost(guid);
+            return self.endpoint_withdrawn(now, guid);
         }
         let data = core::mem::replace(&mut self.announced, sedp::EndpointData::nothing());
         self.endpoint_announced(source, &data);

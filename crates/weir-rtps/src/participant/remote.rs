@@ -130,6 +130,7 @@ impl ParticipantCore {
             elsewhere_since: None,
             grouped_to: Time::ZERO,
             due_at: Time::MAX,
+            has_refused: false,
             data,
         };
         self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
@@ -411,6 +412,7 @@ impl ParticipantCore {
                 || self.remote_endpoints >= limits.endpoints)
         {
             self.counters.endpoints_over_limit += 1;
+            remote.has_refused = true;
             return;
         }
         let is_weir = remote.vendor() == VendorId::WEIR;
@@ -454,6 +456,7 @@ impl ParticipantCore {
             || !has_room(remote.texts, limits.texts_per_participant_bytes)
         {
             self.counters.endpoints_over_limit += 1;
+            remote.has_refused |= texts <= limits.texts_per_endpoint_bytes;
             self.shared.release(entry);
             // The stored data is out of date.
             return self.endpoint_lost(data.guid);
@@ -478,6 +481,19 @@ impl ParticipantCore {
             self.shared.release(removed);
             self.unmatch_remote(guid);
             self.observe(guid);
+        }
+    }
+
+    /// Handles the end of an endpoint that its participant has announced. If others of it had found no place, reads its
+    /// announcements again.
+    pub(super) fn endpoint_withdrawn(&mut self, now: Time, guid: Guid) {
+        let before = self.remote_endpoints;
+        self.endpoint_lost(guid);
+        if self.remote_endpoints < before
+            && let Some(remote) = self.remotes.get_mut(&guid.prefix)
+            && core::mem::take(&mut remote.has_refused)
+        {
+            self.builtin.read_again(now, &remote.data, &remote.metatraffic);
         }
     }
 

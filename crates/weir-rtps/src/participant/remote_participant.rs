@@ -73,6 +73,8 @@ pub(super) struct RemoteParticipant {
     pub(super) grouped_to: Time,
     /// Its place in the queue of [`Deadlines`](super::deadlines::Deadlines).
     pub(super) due_at: Time,
+    /// An endpoint of it has found no place, since its announcements were last read from the beginning.
+    pub(super) has_refused: bool,
 }
 
 /// A remote endpoint.

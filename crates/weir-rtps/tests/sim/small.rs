@@ -47,6 +47,27 @@ fn announce_participant(live: &mut Live, prefix: GuidPrefix) {
     live.run_for(Duration::from_millis(1));
 }
 
+/// Announces the other ends of a reader and of a writer of the victim.
+fn announce_endpoints(live: &mut Live, prefix: GuidPrefix) {
+    let to = live.nodes[VICTIM].prefix;
+    for (entity, topic, announcer) in [
+        (TO_IN, "in", EntityId::SEDP_PUBLICATIONS_WRITER),
+        (FROM_OUT, "out", EntityId::SEDP_SUBSCRIPTIONS_WRITER),
+    ] {
+        let payload = forge::endpoint(Guid::new(prefix, entity), topic, |_| {});
+        live.attack(META_PORT, &Forged::by(prefix).to(to).data(announcer, 1, &payload));
+    }
+    live.run_for(Duration::from_millis(1));
+}
+
+/// Whether that reader and that writer match these ends.
+fn matches_with(live: &mut Live, prefix: GuidPrefix) -> (bool, bool) {
+    let victim = &mut live.nodes[VICTIM];
+    let is_read = victim.reader(IN).matched().any(|guid| guid.prefix == prefix);
+    let is_written_to = victim.writer(OUT).matched_readers().any(|guid| guid.prefix == prefix);
+    (is_read, is_written_to)
+}
+
 /// Fills every table of the victim, and tries to exceed it.
 fn fill_everything(live: &mut Live) {
     // The matches of all endpoints.
@@ -133,19 +154,39 @@ fn with_every_table_full_heartbeats_are_answered_leases_expire_and_places_are_fr
     assert!(core.counters().leases_expired >= 2, "{:?}", core.counters());
     let newcomer = stranger(99);
     announce_participant(&mut live, newcomer);
-    let to = live.nodes[VICTIM].prefix;
-    for (entity, topic, announcer) in [
-        (TO_IN, "in", EntityId::SEDP_PUBLICATIONS_WRITER),
-        (FROM_OUT, "out", EntityId::SEDP_SUBSCRIPTIONS_WRITER),
-    ] {
-        let payload = forge::endpoint(Guid::new(newcomer, entity), topic, |_| {});
-        live.attack(META_PORT, &Forged::by(newcomer).to(to).data(announcer, 1, &payload));
-    }
-    live.run_for(Duration::from_millis(1));
-    let victim = &mut live.nodes[VICTIM];
-    assert!(victim.reader(IN).matched().any(|guid| guid.prefix == newcomer));
-    assert!(victim.writer(OUT).matched_readers().any(|guid| guid.prefix == newcomer));
+    announce_endpoints(&mut live, newcomer);
+    assert_eq!(matches_with(&mut live, newcomer), (true, true));
     assert_eq!(allocated(&live).1, 0);
+}
+
+#[test]
+fn endpoints_that_found_no_room_are_matched_when_another_match_ends() {
+    let mut live = Live::with_limits(Some(LIMITS));
+    live.join_insider();
+    let newcomer = stranger(99);
+    announce_participant(&mut live, newcomer);
+    announce_endpoints(&mut live, newcomer);
+    assert_eq!(matches_with(&mut live, newcomer), (false, false));
+    // They are not announced again.
+    live.leave();
+    assert_eq!(matches_with(&mut live, newcomer), (true, true));
+}
+
+#[test]
+fn an_endpoint_that_found_no_place_has_one_when_another_of_its_participant_is_gone() {
+    let mut live = Live::with_limits(Some(LIMITS));
+    let more = |number: u32| EntityId::user_writer(100 + number, false);
+    for number in 0..4 {
+        let now = live.now;
+        live.nodes[PEER].add_writer(now, more(number), "more", Qos::for_writer());
+        live.run_for(Duration::from_secs(1));
+    }
+    let core = &live.nodes[VICTIM].core;
+    assert_eq!((core.remote_endpoints(), core.counters().endpoints_over_limit), (8, 1));
+    let now = live.now;
+    live.nodes[PEER].core.remove_writer(now, more(0));
+    live.run_for(Duration::from_secs(1));
+    assert_eq!(live.nodes[VICTIM].core.remote_endpoints(), 8);
 }
 
 #[test]
