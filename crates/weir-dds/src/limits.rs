@@ -44,7 +44,7 @@ use crate::static_discovery::{self, StaticDiscovery, StaticDiscoveryError};
 /// | `text_bytes` | names, partitions, user data of a remote endpoint, in bytes | 512 |
 /// | `addresses` | addresses of one kind of a remote endpoint | 4 |
 /// | `writers`, `readers` | endpoints of the participant | 4 |
-/// | `endpoint.matches` | endpoints matched with one of the participant | 8 |
+/// | `endpoint.matches` | endpoints matched with one of the participant; with one peer, one less | 8 |
 /// | `endpoint.samples` | samples of a writer or a reader | 32 |
 /// | `endpoint.instances` | instances of a writer or a reader | 8 |
 /// | `endpoint.sample_bytes` | length of a serialized sample, in bytes | 1024 |
@@ -356,6 +356,36 @@ mod tests {
                 .to_string()
                 .starts_with("system.toml: there is no participant")
         );
+    }
+
+    #[test]
+    fn several_matches_with_one_participant_leave_room_for_another() {
+        let system = r#"
+            [[participant]]
+            name = "arm"
+            [[participant.writer]]
+            entity_key = 1
+            topic = "Joints"
+            type = "Joints"
+            [[participant]]
+            name = "controller"
+            [[participant.reader]]
+            entity_key = 1
+            topic = "Joints"
+            type = "Joints"
+            [[participant.reader]]
+            entity_key = 2
+            topic = "Joints"
+            type = "Joints"
+            "#;
+        let system = StaticDiscovery::from_text("system.toml", system).unwrap();
+        let check = |matches| {
+            let text = format!("[endpoint]\nmatches = {matches}\n");
+            LimitsTable::from_text("limits.toml", &text).unwrap().check_system(&system, Some("arm"))
+        };
+        let error = check(2).unwrap_err().to_string();
+        assert!(error.ends_with("has 2 with one participant (system.toml): use at least 3"), "{error}");
+        assert_eq!(check(3), Ok(()));
     }
 
     #[test]

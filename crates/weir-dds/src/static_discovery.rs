@@ -184,10 +184,15 @@ impl StaticDiscovery {
                 let (topic, is_writer) = (&endpoint.known.topic, endpoint.known.entity.is_writer());
                 let is_match =
                     |it: &&Endpoint| it.known.topic == *topic && it.known.entity.is_writer() != is_writer;
-                let all = self.participants.iter().flat_map(|it| &it.endpoints);
-                let count = all.filter(is_match).count();
+                let of_each = self.participants.iter().map(|it| it.endpoints.iter().filter(is_match).count());
+                let (count, most) = (of_each.clone().sum(), of_each.max().unwrap_or(0));
                 let why = format!("an endpoint of {name:?} of the topic {topic:?} has {count} of them");
                 need("matches", limits.endpoint.matches, count, &why);
+                // Of one participant, there may be fewer.
+                let needed = if most > 1 { most + 1 } else { most };
+                let why =
+                    format!("an endpoint of {name:?} of the topic {topic:?} has {most} with one participant");
+                need("matches", limits.endpoint.matches, needed, &why);
             }
             for other in others() {
                 let (theirs, count) = (&other.name, other.endpoints.len());

@@ -30,7 +30,7 @@ pub struct Limits {
 /// What one writer or reader may hold. It reserves memory for all of it when it is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointLimits {
-    /// Endpoints matched with it.
+    /// Endpoints matched with it; of one participant, one less.
     pub matches: usize,
     /// Samples in the history of a writer, and samples of a reader that the application has not taken.
     pub samples: usize,
@@ -73,7 +73,7 @@ impl Limits {
             texts_per_participant_bytes: self.endpoints_per_participant.saturating_mul(self.text_bytes),
             texts_per_endpoint_bytes: self.text_bytes,
             matches: self.endpoint.matches.min(config::PROXIES_MAX),
-            matches_per_participant: self.endpoint.matches.min(config::PROXIES_MAX),
+            matches_per_participant: self.endpoint.matches_per_participant(),
             writers: self.writers,
             readers: self.readers,
             ..default
@@ -123,6 +123,13 @@ impl EndpointLimits {
         early_samples: 32,
         reassemblies: 2,
     };
+
+    /// Returns how many of the matches may be with one participant: all but one, so that there is room for another.
+    #[must_use]
+    pub fn matches_per_participant(&self) -> usize {
+        let matches = self.matches.min(config::PROXIES_MAX);
+        matches.saturating_sub(1).max(matches.min(1))
+    }
 
     /// Checks that there is room for what the policies of an endpoint keep. `max_samples`, `max_instances`: those of
     /// RESOURCE_LIMITS, if it has any.
@@ -184,6 +191,14 @@ mod tests {
         assert_eq!((discovery.participants, discovery.endpoints), (3, 15));
         assert_eq!((discovery.texts_per_endpoint_bytes, discovery.texts_bytes), (100, 1500));
         assert_eq!((discovery.matches, discovery.writers), (8, 4));
+    }
+
+    #[test]
+    fn one_participant_leaves_room_for_a_match_with_another() {
+        let of = |matches| EndpointLimits { matches, ..EndpointLimits::SMALL };
+        let each = [0, 1, 2, 8, usize::MAX].map(|matches| of(matches).matches_per_participant());
+        assert_eq!(each, [0, 1, 1, 7, config::PROXIES_MAX - 1]);
+        assert_eq!(Limits { endpoint: of(8), ..Limits::SMALL }.discovery().matches_per_participant, 7);
     }
 
     #[test]
