@@ -156,7 +156,9 @@ impl Assemblies {
             self.discard(at, chunks);
         }
         while !self.has_room(writer, size) || self.max.is_some_and(|max| self.all.len() >= max) {
-            self.drop_idle(now, chunks)?;
+            if self.drop_idle(now, chunks).is_none() {
+                self.drop_for_another(writer, chunks)?;
+            }
         }
         let spare = chunks.take_buffer(size);
         if chunks.is_fixed() && spare.is_none() {
@@ -298,6 +300,17 @@ impl Assemblies {
         if self.max.is_none() {
             self.list_idle(now);
         }
+        self.discard(at, chunks);
+        Some(())
+    }
+
+    /// With memory for few samples, drops one for a writer that has none, so that no writer takes all the places: of
+    /// those of writers with several, the one that has waited longest for a fragment.
+    fn drop_for_another(&mut self, writer: Guid, chunks: &mut Chunks) -> Option<()> {
+        self.max.filter(|_| self.last(writer).is_none())?;
+        let is_one_of_several = |of: Guid| self.all.range(of_writer(of)).nth(1).is_some();
+        let candidates = self.all.iter().filter(|(at, _)| is_one_of_several(at.0));
+        let at = candidates.min_by_key(|(_, known)| known.added_at).map(|(at, _)| *at)?;
         self.discard(at, chunks);
         Some(())
     }

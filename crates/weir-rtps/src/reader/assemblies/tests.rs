@@ -240,3 +240,29 @@ fn room_for_a_large_sample_visits_each_idle_one_a_few_times() {
     }
     assert!(assemblies.visited <= 4 * 2 * each, "{} visited", assemblies.visited);
 }
+
+#[test]
+fn with_few_places_a_writer_without_one_gets_that_of_a_writer_with_several() {
+    let size = AssembliesSize::new(3, 64);
+    let mut assemblies = Assemblies::fixed(config::REASSEMBLY_MAX_BYTES, size);
+    let mut chunks = Chunks::default();
+    let mut begin = |writer: u32, number: i64, now: u64| {
+        let writer = EntityId::user_writer(writer, false);
+        let first = DataFrag { writer, sequence_number: SequenceNumber(number), ..frag(1, 8, b"abcd") };
+        let guid = Guid::new(GuidPrefix([1; 12]), writer);
+        let qos = || (ChangeKind::Alive, None);
+        let entry = assemblies.entry(Time(now), guid, &first, qos, None, &mut chunks);
+        let is_admitted = entry.is_some();
+        entry.into_iter().for_each(|assembly| _ = assembly.add(Time(now), &first));
+        let all = assemblies.all.keys().map(|(guid, sn)| (guid.entity, sn.0));
+        (is_admitted, all.map(|(it, sn)| (u32::from(it.0[2]), sn)).collect::<Vec<_>>())
+    };
+    begin(1, 1, 10);
+    begin(1, 2, 11);
+    assert_eq!(begin(1, 3, 12), (true, vec![(1, 1), (1, 2), (1, 3)]));
+    assert!(!begin(1, 4, 13).0, "it has its share");
+    assert_eq!(begin(2, 1, 14), (true, vec![(1, 2), (1, 3), (2, 1)]));
+    assert!(!begin(2, 2, 15).0);
+    assert_eq!(begin(3, 1, 16), (true, vec![(1, 3), (2, 1), (3, 1)]));
+    assert!(!begin(4, 1, 17).0, "each has one");
+}
