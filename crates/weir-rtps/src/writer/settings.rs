@@ -134,8 +134,16 @@ impl WriterConfig {
             };
             self.max_samples = lowered(self.max_samples, limits.samples);
             self.max_instances = lowered(self.max_instances, limits.instances);
+            self.limits = self.reserved();
         }
         self
+    }
+
+    /// Returns the limits for which memory is reserved: no more instances than RESOURCE_LIMITS allows.
+    pub(super) fn reserved(&self) -> Option<EndpointLimits> {
+        let limits = self.limits?;
+        let max = self.max_instances.map_or(usize::MAX, |max| max as usize);
+        Some(EndpointLimits { instances: limits.instances.min(max), ..limits })
     }
 
     /// Returns the most bytes of a sample with its headers.

@@ -39,7 +39,7 @@ impl WriterSize {
     /// Returns what a writer with this configuration reserves; `None`: nothing.
     #[must_use]
     pub fn of(config: &WriterConfig) -> Option<Self> {
-        let limits = config.limits?;
+        let limits = config.reserved()?;
         let depth = match config.history {
             History::KeepAll => None,
             History::KeepLast(depth) => Some(depth.max(1) as usize),
@@ -50,7 +50,8 @@ impl WriterSize {
     /// Returns the most that any writer reserves within these limits.
     #[must_use]
     pub fn most(limits: &EndpointLimits) -> Self {
-        let depth = limits.samples.checked_div(limits.instances).unwrap_or(1);
+        // Rounded up: with fewer instances, the depth of each may be greater.
+        let depth = limits.samples.div_ceil(limits.instances.max(1));
         Self::new(limits, true, Some(depth.max(2)))
     }
 
@@ -123,3 +124,39 @@ const DESTINATIONS_BYTES: usize = 2 * size_of::<usize>();
 const LISTS_EACH: usize = 4;
 /// Longer lists of addresses are allocated when readers are matched: each takes memory for all that are shorter.
 const LIST_LEN_MAX: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use weir_wire::{EntityId, Guid, GuidPrefix};
+
+    use super::*;
+    use crate::qos::Reliability;
+
+    #[test]
+    fn no_writer_that_the_table_admits_reserves_more_than_the_most() {
+        let guid = Guid::new(GuidPrefix([1; 12]), EntityId::user_writer(1, true));
+        for (samples, instances) in [(32, 8), (8, 3), (7, 8), (1, 1), (40, 7)] {
+            let limits = EndpointLimits { samples, instances, ..EndpointLimits::SMALL };
+            let most = WriterSize::most(&limits).bytes();
+            let depths = 1..=samples as u32;
+            let all = depths.flat_map(|depth| (0..=instances as u32).map(move |max| (depth, max)));
+            for (depth, max) in all {
+                let (history, max_instances) = (History::KeepLast(depth), (max > 0).then_some(max));
+                if limits.check(history, (None, max_instances), true).is_err() {
+                    continue;
+                }
+                let config = WriterConfig {
+                    history,
+                    max_instances,
+                    limits: Some(limits),
+                    ..WriterConfig::new(guid, Reliability::Reliable)
+                };
+                let bytes = WriterSize::of(&config).map(|size| size.bytes());
+                assert!(
+                    bytes <= Some(most),
+                    "{samples} {instances} {history:?} {max_instances:?}: {bytes:?}"
+                );
+            }
+        }
+    }
+}
