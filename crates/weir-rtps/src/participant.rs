@@ -255,6 +255,11 @@ impl ParticipantCore {
         self.announcer.poll_farewell(&self.remotes, out);
     }
 
+    /// Returns how many participants are answered at a time at addresses that they have not named.
+    fn answers_max(&self) -> usize {
+        self.config.limits.participants.saturating_mul(reserve::ASKED_EACH)
+    }
+
     /// Returns the next event for the application. Events are in the order in which they happened, but what happened
     /// repeatedly to a pair of endpoints is reported once, in the first place.
     pub fn poll_event(&mut self) -> Option<DiscoveryEvent> {

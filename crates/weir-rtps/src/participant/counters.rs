@@ -57,7 +57,7 @@ pub struct DiscoveryCounters {
     /// of their known hosts, by a fifth participant of the name, or with other addresses once such a participant was
     /// believed.
     pub static_peers_refused: u64,
-    /// Responses to new participants suppressed by the limit.
+    /// Responses to new participants, or to addresses that participants have not named, suppressed by the limit.
     pub replies_suppressed: u64,
     /// Messages not sent to participants that have not answered, because they were sent enough.
     pub messages_held_back: u64,

@@ -193,8 +193,12 @@ impl Sink for Receiver<'_> {
         let is_question = matches!(submessage, Submessage::Heartbeat(heartbeat) if !heartbeat.is_final);
         let answer = (source, self.from);
         if is_question && self.is_directed && !is_home && !core.answers.contains(&answer) {
-            core.answers.push(answer);
-            core.credit(now, host);
+            if core.answers.len() < core.answers_max() {
+                core.answers.push(answer);
+                core.credit(now, host);
+            } else {
+                core.counters.replies_suppressed += 1;
+            }
         }
         if self.is_directed {
             core.introduce_now(now, source);
@@ -303,6 +307,42 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &decode(&mut core, &data, VendorId::CYCLONE)));
         data.lease = Duration::from_secs(7);
         assert_eq!(decode(&mut core, &data, VendorId::WEIR).lease, data.lease);
+    }
+
+    #[test]
+    fn answers_to_addresses_that_nobody_has_named_are_bounded() {
+        let now = Time(1);
+        let (own, source) = (GuidPrefix([1; 12]), GuidPrefix([2; 12]));
+        let table = crate::limits::Limits::SMALL;
+        let mut core = ParticipantCore::new(ParticipantConfig::new(own, 0).with_limits(table), now);
+        let from = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7410);
+        let data = ParticipantData {
+            prefix: source,
+            vendor: VendorId::WEIR,
+            builtin_endpoints: builtin_endpoints::WEIR,
+            metatraffic_unicast: Locators { addresses: vec![from], skipped: 0 },
+            ..ParticipantData::nothing()
+        };
+        let mut payload = Vec::new();
+        spdp::encode(&data, &mut payload);
+        let data = core.announced(source, &payload, None, VendorId::WEIR).unwrap();
+        core.participant_announced(now, *from.ip(), data, false);
+        let room = core.answers.capacity();
+        for number in 1..=100 {
+            let (reader, writer) = (EntityId::UNKNOWN, EntityId::SEDP_PUBLICATIONS_WRITER);
+            let (first, last) = (SequenceNumber(1), SequenceNumber(0));
+            let (is_final, is_liveliness) = (false, false);
+            let heartbeat = Heartbeat { reader, writer, first, last, count: number, is_final, is_liveliness };
+            let mut datagram = Vec::new();
+            let (version, vendor) = (ProtocolVersion::V2_5, VendorId::WEIR);
+            push(&mut datagram, &Header { version, vendor, prefix: source });
+            push(&mut datagram, &InfoDestination { prefix: own });
+            push(&mut datagram, &heartbeat);
+            let from = SocketAddrV4::new(Ipv4Addr::from_bits(0x0a00_0000 + number), 7410);
+            core.handle_datagram(now, from, &datagram);
+        }
+        assert_eq!((core.answers.len(), core.answers.capacity()), (2 * table.participants, room));
+        assert!(core.counters.replies_suppressed >= 100 - 2 * table.participants as u64);
     }
 
     /// Lists become empty without an announcement, too, and those of several participants by one datagram.

@@ -183,7 +183,7 @@ impl MessageRoom {
             messages: peers.saturating_mul(own.saturating_add(ANSWERS_EACH)),
             answer_bytes,
             bytes: peers.saturating_mul(announced).saturating_add(answer_bytes),
-            asked: peers.saturating_mul(2),
+            asked: peers.saturating_mul(ASKED_EACH),
         }
     }
 
@@ -204,6 +204,8 @@ impl MessageRoom {
     }
 }
 
+/// Addresses at which a participant is asked something, or answered, at a time.
+pub(super) const ASKED_EACH: usize = 2;
 /// Answers to a participant at a time: ACKNACKs, HEARTBEATs and GAPs of all builtin endpoints, and announcements.
 const ANSWERS_EACH: usize = 16;
 const ANSWER_BYTES_EACH: usize = 2 * 1024;
