@@ -101,6 +101,19 @@ impl News {
         }
     }
 
+    /// Queues the loss of a participant. If its discovery still waits, the driver is notified of neither: forged
+    /// announcements would make the queue grow.
+    pub(super) fn push_lost(&mut self, prefix: GuidPrefix) {
+        let found = self.queue.iter().rposition(|queued| match queued {
+            Queued::Event(DiscoveryEvent::ParticipantDiscovered { prefix: of, .. }) => *of == prefix,
+            _ => false,
+        });
+        match found {
+            Some(place) => drop(self.queue.remove(place)),
+            None => self.push(DiscoveryEvent::ParticipantLost { prefix }),
+        }
+    }
+
     /// Returns the relation of a pair.
     pub(super) fn relation(&self, key: PairKey) -> Option<Pair> {
         self.pairs.get(&key)?.now.get()
@@ -276,6 +289,29 @@ mod tests {
         assert_eq!(news.queue.len(), 1);
         assert_eq!(changes(&mut news), [Change::Unmatched, Change::Matched]);
         assert_eq!(changes(&mut news), []);
+    }
+
+    #[test]
+    fn a_participant_that_is_lost_before_it_is_known_is_not_told() {
+        let mut news = News::default();
+        let [known, forged] = [1, 2].map(|number| GuidPrefix([number; 12]));
+        let discovered =
+            |prefix| DiscoveryEvent::ParticipantDiscovered { prefix, vendor: weir_wire::VendorId::WEIR };
+        news.push(discovered(known));
+        assert!(matches!(news.next(), Some(Next::Event(event)) if event == discovered(known)));
+        for _ in 0..100 {
+            news.push(discovered(forged));
+            news.push_lost(forged);
+            // The one that was reported comes and goes.
+            news.push_lost(known);
+            news.push(discovered(known));
+        }
+        assert_eq!(news.queue.len(), 2);
+        let lost = DiscoveryEvent::ParticipantLost { prefix: known };
+        for expected in [lost, discovered(known)] {
+            assert!(matches!(news.next(), Some(Next::Event(event)) if event == expected));
+        }
+        assert!(news.next().is_none());
     }
 
     #[test]

@@ -348,7 +348,7 @@ impl ParticipantCore {
         self.reserve.take_back(RemoteLists { endpoints, claims });
         self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
         self.builtin.unmatch_participant(now, prefix);
-        self.news.push(DiscoveryEvent::ParticipantLost { prefix });
+        self.news.push_lost(prefix);
     }
 
     fn find_shortest_lease(&mut self) {
