@@ -388,9 +388,9 @@ impl WriterCore {
     }
 
     /// Returns which of a reader's addresses may be sent repairs now, and how much in one answer: at most one window.
-    pub(super) fn room_for_repairs_of(&self, index: usize) -> (Destinations, Room) {
-        let proxy = &self.proxies[index];
-        let (to, room) = self.budgets.allowed(&proxy.destinations, self.window.size());
+    pub(super) fn room_for_repairs_of(&mut self, index: usize) -> (Destinations, Room) {
+        let (proxy, lists) = (&self.proxies[index], (&mut self.lists, &mut self.addresses));
+        let (to, room) = self.budgets.allowed(&proxy.destinations, self.window.size(), lists);
         // What is sent unasked is not on the account.
         (if proxy.is_apart() { Arc::clone(&proxy.destinations) } else { to }, room)
     }

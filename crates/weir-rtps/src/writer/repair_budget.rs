@@ -29,6 +29,7 @@ use core::ops::Range;
 use weir_wire::SequenceNumber;
 
 use super::path_uses::ADDRESSES_MAX;
+use crate::address_lists::AddressLists;
 use crate::config;
 use crate::outbox::Destinations;
 use crate::time::Time;
@@ -272,8 +273,14 @@ impl RepairBudgets {
     }
 
     /// Returns the addresses among `to` that may be sent repairs, and the room that the host with the fullest account
-    /// leaves. `window`: room for one answer, in bytes as the kernel charges them.
-    pub(super) fn allowed(&self, to: &Destinations, window: u64) -> (Destinations, Room) {
+    /// leaves. `window`: room for one answer, in bytes as the kernel charges them. `lists` and `memory` are for the
+    /// addresses.
+    pub(super) fn allowed(
+        &self,
+        to: &Destinations,
+        window: u64,
+        (lists, memory): (&mut AddressLists, &mut Vec<SocketAddrV4>),
+    ) -> (Destinations, Room) {
         let available = |address: &SocketAddrV4| self.host(*address.ip()).map_or(0, Host::available);
         let hosts = to.iter().filter_map(|address| self.host(*address.ip()));
         let (bytes, quick) = hosts.map(|host| (host.available(), host.quick())).max().unwrap_or((0, 0));
@@ -282,7 +289,9 @@ impl RepairBudgets {
         if bytes == 0 || to.iter().all(|address| available(address) > 0) {
             return (Arc::clone(to), room);
         }
-        (to.iter().copied().filter(|address| available(address) > 0).collect(), room)
+        memory.clear();
+        memory.extend(to.iter().filter(|address| available(address) > 0));
+        (lists.list(memory), room)
     }
 
     /// Charges the hosts at these addresses for repairs.

@@ -29,10 +29,15 @@ fn readers(
     budgets.readers_changed(now, host(number), Addresses { all, historic }, bytes)
 }
 
+/// The addresses at which these hosts may be sent something, and how much.
+fn room_for(budgets: &RepairBudgets, hosts: &[u32]) -> (Destinations, Room) {
+    budgets.allowed(&to(hosts), u64::MAX, (&mut AddressLists::default(), &mut Vec::new()))
+}
+
 /// What the host with the fullest account may be sent.
 fn available(budgets: &mut RepairBudgets, now: Time, hosts: &[u32], bytes: SampleBytes) -> u64 {
     budgets.settle(now, &to(hosts), bytes, u64::MAX);
-    budgets.allowed(&to(hosts), u64::MAX).1.bytes
+    room_for(budgets, hosts).1.bytes
 }
 
 #[test]
@@ -151,7 +156,7 @@ fn a_reader_at_two_hosts_is_repaired_where_that_is_allowed() {
     }
     budgets.spend(&to(&[2]), FREE);
     let allowed = |budgets: &RepairBudgets, hosts: &[u32]| {
-        let (to, room) = budgets.allowed(&to(hosts), u64::MAX);
+        let (to, room) = room_for(budgets, hosts);
         (to, room.bytes)
     };
     assert_eq!(allowed(&budgets, &[1, 2]), (to(&[1]), FREE));
@@ -211,7 +216,7 @@ fn answers_get_shorter_and_rarer_when_much_is_spent() {
     readers(&mut budgets, SOON, 1, (1, 0), kept(0));
     let all = available(&mut budgets, SOON, &[1], bytes);
     let burst = |budgets: &RepairBudgets| {
-        let (_, mut room) = budgets.allowed(&to(&[1]), u64::MAX);
+        let (_, mut room) = room_for(budgets, &[1]);
         while room.take(2_000, 1_000) {}
         room.taken()
     };
@@ -231,7 +236,7 @@ fn answers_get_shorter_and_rarer_when_much_is_spent() {
         budgets.settle(SOON, &to(&[1]), bytes, u64::MAX);
     }
     // A single datagram is never too long.
-    let (_, mut room) = budgets.allowed(&to(&[1]), u64::MAX);
+    let (_, mut room) = room_for(&budgets, &[1]);
     assert!(room.take(70_000, 65_500) && !room.take(1, 100));
 }
 
@@ -285,4 +290,20 @@ fn a_reader_that_moves_is_owed_what_it_had_not_acknowledged_once_for_each_host()
     readers(&mut budgets, SOON, 2, (1, 0), kept(1_100_000));
     budgets.reader_moved(&to(&[2]), 400_000, 1_100_000);
     assert_eq!(available(&mut budgets, SOON, &[2], kept(1_100_000)), 100_000);
+}
+
+#[test]
+fn the_addresses_that_are_allowed_are_in_a_list_that_is_used_again() {
+    let mut budgets = RepairBudgets::default();
+    for number in [1, 2] {
+        readers(&mut budgets, SOON, number, (1, 0), kept(0));
+    }
+    budgets.spend(&to(&[2]), FREE);
+    let (mut lists, mut memory) = (AddressLists::with_room(1, 2), Vec::with_capacity(2));
+    for _ in 0..3 {
+        let allowed = budgets.allowed(&to(&[1, 2]), u64::MAX, (&mut lists, &mut memory)).0;
+        assert_eq!((allowed, lists.beyond(), memory.capacity()), (to(&[1]), 0, 2));
+        let of_list = lists.list(&to(&[1]));
+        assert_eq!(Arc::strong_count(&of_list), 2, "it is one of the lists");
+    }
 }
