@@ -21,7 +21,8 @@ use crate::qos::History;
 #[derive(Debug)]
 struct Instance {
     key: [u8; 16],
-    /// KEEP_LAST: the newest sample processed by [`Instances::replace`]; 0 if there is none.
+    /// KEEP_LAST: the newest sample processed by [`Instances::replace`]. KEEP_ALL: the last that unregistered it. 0 if
+    /// there is none.
     newest: SequenceNumber,
     /// KEEP_ALL: samples of the instance in the history.
     count: u32,
@@ -594,8 +595,15 @@ impl Instances {
         self.registered -= 1;
         if !self.is_volatile || self.limits.are_instances_limited {
             if self.ended.len() == self.ended.capacity() {
-                // It was written again since.
-                self.ended.retain(|(other, ..)| *other != index);
+                // Only the last end of an instance counts, and none of those that were written again since.
+                let list = &self.list;
+                self.ended.retain(|(other, sn, _)| {
+                    let instance = &list[*other as usize];
+                    *other != index && !instance.is_registered && *sn >= instance.newest
+                });
+            }
+            if self.depth.is_none() {
+                self.list[index as usize].newest = sn;
             }
             self.ended.push_back((index, sn, is_disposed));
         }

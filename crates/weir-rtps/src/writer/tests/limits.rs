@@ -316,3 +316,21 @@ fn an_instance_that_returns_when_the_table_is_full_keeps_its_place() {
     }
     assert_eq!(writer.kept(), kept);
 }
+
+/// The list of ends does not grow, whichever instances end how often while their reader acknowledges nothing.
+#[test]
+fn ends_of_few_instances_take_no_more_memory_than_was_reserved() {
+    for often in 1..150 {
+        let limits = EndpointLimits { samples: 4, instances: 2, ..EndpointLimits::SMALL };
+        let config = WriterConfig { limits: Some(limits), ..keyed_config(History::KeepLast(1)) };
+        let mut writer = WriterCore::new(config);
+        writer.match_reader(Time(0), reader(READER, true));
+        let reserved = writer.instances.allocated();
+        for n in (0..often).map(|_| 1).chain([2, 2]) {
+            write_instance(&mut writer, n, 8).unwrap();
+            change(&mut writer, n, ChangeKind::Unregistered).unwrap();
+            sent(&mut writer, Time(0));
+        }
+        assert_eq!(writer.instances.allocated(), reserved, "{often}");
+    }
+}
