@@ -173,6 +173,19 @@ impl BuiltinEndpoints {
         written.map(drop)
     }
 
+    /// Makes room for the announcement of one more endpoint, of which one was `refused`: forgets one that is gone. That
+    /// is kept until all participants know, but one that never answers cannot prevent others. Returns whether there may
+    /// be room. `has_answered`: whether a participant ever did.
+    pub(super) fn forget_end(
+        &mut self,
+        kind: EndpointKind,
+        refused: WriteRefused,
+        has_answered: impl Fn(GuidPrefix) -> bool,
+    ) -> bool {
+        let is_full = matches!(refused, WriteRefused::LimitReached | WriteRefused::TooManyInstances);
+        is_full && self.exchange(kind).writer.forget_end(|reader| has_answered(reader.prefix))
+    }
+
     /// Returns whether the announcements of a kind, of `endpoints` in total, should be rewritten.
     /// Once per so many announcements, even if a participant that acknowledges nothing keeps the
     /// memory in use.

@@ -137,7 +137,14 @@ impl ParticipantCore {
                 answer_time: Duration::ZERO,
             },
         };
-        self.builtin.announce(now, kind, &entry.data(&self.config.default_unicast))?;
+        let data = entry.data(&self.config.default_unicast);
+        while let Err(refused) = self.builtin.announce(now, kind, &data) {
+            let remotes = &self.remotes;
+            let has_answered = |prefix| remotes.get(&prefix).is_some_and(|remote| remote.has_answered);
+            if !self.builtin.forget_end(kind, refused, has_answered) {
+                return Err(refused.into());
+            }
+        }
         let is_known = self.add_local(entity, entry);
         self.writers_changed(now);
         self.match_local(entity);

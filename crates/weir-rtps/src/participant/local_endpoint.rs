@@ -1,6 +1,7 @@
 //! The state of one local endpoint, and its relation to others.
 
-use alloc::string::String;
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 
@@ -63,9 +64,20 @@ pub enum LocalEndpointError {
         /// The limit.
         max: usize,
     },
-    /// There are too many endpoints.
-    #[error("the endpoint cannot be announced: {0}")]
+    /// The announcement is too long, or participants have not acknowledged that earlier endpoints are gone.
+    #[error("the endpoint cannot be announced: {}", why_not_announced(.0))]
     NotAnnounced(#[from] WriteRefused),
+}
+
+/// Returns why an endpoint is not announced, in terms of discovery instead of a writer.
+fn why_not_announced(refused: &WriteRefused) -> String {
+    match refused {
+        WriteRefused::LimitReached | WriteRefused::TooManyInstances => {
+            "a participant has not acknowledged yet that earlier endpoints are gone: create it later"
+                .to_owned()
+        }
+        other => other.to_string(),
+    }
 }
 
 /// The state of a local endpoint.

@@ -1,6 +1,8 @@
 //! The first step of a write: chooses the form of a sample, and checks whether there is room for
 //! it.
 
+use weir_wire::Guid;
+
 use super::compose;
 use super::refusal::WriteRefused;
 use super::state::WriterCore;
@@ -150,6 +152,15 @@ impl WriterCore {
     /// of each sample. Has no effect if instances are not tracked: a KEEP_ALL writer without limits on them.
     pub fn ask_for_new_instances(&mut self, asks: bool) {
         self.instances.ask_for_new(asks);
+    }
+
+    /// Forgets the instance that ended first, if all readers that are `is_awaited` know. The others learn that its
+    /// samples are gone. Returns whether anything changed, so that a write may succeed now.
+    pub(crate) fn forget_end(&mut self, is_awaited: impl Fn(&Guid) -> bool) -> bool {
+        let awaited = self.proxies.iter().filter(|proxy| proxy.is_reliable && is_awaited(&proxy.guid));
+        let sent = self.unsent.prev();
+        let last = awaited.map(|proxy| proxy.acknowledged).min().map_or(sent, |last| last.min(sent));
+        self.instances.release_first_ended(&mut self.history, last)
     }
 
     /// Records a refusal. If waiting for acknowledgements helps, requests one.

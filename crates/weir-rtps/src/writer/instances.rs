@@ -631,7 +631,7 @@ impl Instances {
 
     /// Forgets the instance unregistered first, once all readers know. Returns whether anything
     /// changed.
-    fn release_first_ended(&mut self, history: &mut Store, last: SequenceNumber) -> bool {
+    pub(super) fn release_first_ended(&mut self, history: &mut Store, last: SequenceNumber) -> bool {
         let Some((index, sn)) = self.releasable(last) else { return false };
         self.ended.pop_front();
         let instance = &self.list[index as usize];

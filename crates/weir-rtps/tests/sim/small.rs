@@ -235,3 +235,40 @@ fn more_endpoints_of_our_own_than_the_table_allows_are_an_error() {
     core.remove_reader(now, IN);
     assert_eq!(core.add_reader(now, endpoint(EntityId::user_reader(50, false))), Ok(()));
 }
+
+/// Creates a reader and removes it again, so often. Returns the first refusal.
+fn come_and_go(live: &mut Live, times: u32) -> Result<(), LocalEndpointError> {
+    let endpoint = |number| LocalEndpoint {
+        entity: EntityId::user_reader(100 + number, false),
+        topic: "more".to_owned(),
+        type_name: "Type".to_owned(),
+        qos: Qos::for_reader(),
+        unicast: Vec::new(),
+        multicast: None,
+    };
+    let now = live.now;
+    live.nodes[VICTIM].core.remove_reader(now, IN);
+    for number in 0..times {
+        let now = live.now;
+        let core = &mut live.nodes[VICTIM].core;
+        core.add_reader(now, endpoint(number))?;
+        core.remove_reader(now, EntityId::user_reader(100 + number, false));
+        live.run_for(Duration::from_millis(200));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_participant_that_never_answers_does_not_prevent_new_endpoints() {
+    let mut live = Live::with_limits(Some(LIMITS));
+    let to = live.nodes[VICTIM].prefix;
+    let silent = stranger(1);
+    let payload = forge::participant(silent, ANSWERS);
+    live.attack(META_PORT, &Forged::by(silent).to(to).data(EntityId::SPDP_WRITER, 1, &payload));
+    live.run_for(Duration::from_millis(1));
+    assert_eq!(live.nodes[VICTIM].core.remote_participants(), 2);
+    assert_eq!(come_and_go(&mut live, 50), Ok(()));
+    // The peer has followed.
+    let peer = &live.nodes[PEER].core;
+    assert_eq!(peer.remote_endpoints(), LIMITS.writers + LIMITS.readers - 1);
+}
