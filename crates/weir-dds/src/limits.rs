@@ -48,7 +48,7 @@ use crate::static_discovery::{self, StaticDiscovery, StaticDiscoveryError};
 /// | `endpoint.samples` | samples of a writer or a reader | 32 |
 /// | `endpoint.instances` | instances of a writer or a reader | 8 |
 /// | `endpoint.sample_bytes` | length of a serialized sample, in bytes | 1024 |
-/// | `endpoint.early_samples` | samples behind a missing one, for each match | 32 |
+/// | `endpoint.early_samples` | samples of a reader behind missing ones, of all matches | 32 |
 /// | `endpoint.reassemblies` | samples in fragments that are incomplete, for a reader | 2 |
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitsTable {

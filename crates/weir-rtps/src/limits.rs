@@ -38,7 +38,8 @@ pub struct EndpointLimits {
     pub instances: usize,
     /// Length of a sample's payload with its encapsulation header, in bytes.
     pub sample_bytes: usize,
-    /// Samples of one writer that a reader holds back or knows to be missing, behind a missing one.
+    /// Samples that a reader holds back behind missing ones, of all its writers together. Of one writer, also those
+    /// that it knows to be missing.
     pub early_samples: usize,
     /// Samples that a reader assembles from fragments at a time.
     pub reassemblies: usize,
