@@ -318,9 +318,12 @@ impl Instances {
             None => Some(SequenceNumber(history.next().0 - depth as i64)),
             Some(index) => {
                 let earlier = self.earlier.get(index as usize).into_iter().flatten();
-                let kept = earlier.chain([&self.list[index as usize].newest]);
-                let mut kept = kept.filter(|sn| **sn >= history.first());
-                kept.clone().nth(depth - 1).and(kept.next()).copied()
+                // What was not sent yet is replaced as well, or will replace an earlier one.
+                let unsent = self.unsent.iter().filter(|(other, _)| *other == index).map(|(_, sn)| sn);
+                let all = earlier.chain([&self.list[index as usize].newest]).chain(unsent);
+                let mut kept = all.filter(|sn| **sn >= history.first());
+                let beyond = kept.clone().count().checked_sub(depth);
+                beyond.and_then(|beyond| kept.nth(beyond)).copied()
             }
         };
         let replaced = replaced.and_then(|sn| history.entry(sn)).filter(crate::history::Entry::is_alive);

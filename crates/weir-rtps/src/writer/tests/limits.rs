@@ -334,3 +334,14 @@ fn ends_of_few_instances_take_no_more_memory_than_was_reserved() {
         assert_eq!(writer.instances.allocated(), reserved, "{often}");
     }
 }
+
+#[test]
+fn a_sample_that_was_not_sent_yet_is_replaced_when_the_writer_is_full() {
+    let mut writer = tabled(2, 2);
+    write_instance(&mut writer, 1, 8).unwrap();
+    write_instance(&mut writer, 2, 8).unwrap();
+    write_instance(&mut writer, 1, 8).unwrap();
+    change(&mut writer, 2, ChangeKind::DisposedUnregistered).unwrap();
+    settle(&mut writer);
+    assert_eq!(writer.kept(), 2);
+}
