@@ -5,14 +5,14 @@ use std::path::Path;
 
 use toml::de::DeTable;
 use weir_rtps::budget::Budget;
-use weir_rtps::limits::{EndpointLimits, Limits};
+use weir_rtps::limits::Limits;
 use weir_rtps::qos::History;
 
 use crate::error::{DdsError, Result};
 use crate::qos::ResourceLimits;
 use crate::settings::ParticipantSettings;
 use crate::static_discovery::file::{Source, Table};
-use crate::static_discovery::{self, StaticDiscovery, StaticDiscoveryError};
+use crate::static_discovery::{self, Needs, StaticDiscovery, StaticDiscoveryError};
 
 /// What a participant may hold, from a file: everything is sized before the participant starts.
 ///
@@ -140,22 +140,10 @@ impl LimitsTable {
         let mut table = Self { file: name.to_owned(), limits: Limits::SMALL, lines: BTreeMap::new() };
         let mut root = Table::new(source, 0, "limits table", document.get_ref());
         let Self { limits, lines, .. } = &mut table;
-        take(&mut root, lines, "participants", 1..=512, &mut limits.participants)?;
-        take(&mut root, lines, "endpoints_per_participant", 1..=4096, &mut limits.endpoints_per_participant)?;
-        take(&mut root, lines, "text_bytes", 32..=65_536, &mut limits.text_bytes)?;
-        take(&mut root, lines, "addresses", 1..=64, &mut limits.addresses)?;
-        take(&mut root, lines, "writers", 0..=4096, &mut limits.writers)?;
-        take(&mut root, lines, "readers", 0..=4096, &mut limits.readers)?;
+        OF_PARTICIPANT.iter().try_for_each(|key| key.take(&mut root, lines, limits))?;
         if let Some(item) = root.take("endpoint") {
             let mut table = item.table("table [endpoint]")?;
-            let EndpointLimits { matches, samples, instances, sample_bytes, early_samples, reassemblies } =
-                &mut limits.endpoint;
-            take(&mut table, lines, "matches", 1..=1024, matches)?;
-            take(&mut table, lines, "samples", 1..=1_000_000, samples)?;
-            take(&mut table, lines, "instances", 1..=1_000_000, instances)?;
-            take(&mut table, lines, "sample_bytes", 8..=1 << 30, sample_bytes)?;
-            take(&mut table, lines, "early_samples", 1..=8192, early_samples)?;
-            take(&mut table, lines, "reassemblies", 1..=REASSEMBLIES_MAX, reassemblies)?;
+            OF_ENDPOINT.iter().try_for_each(|key| key.take(&mut table, lines, limits))?;
             table.finish()?;
         }
         root.finish()?;
@@ -206,8 +194,17 @@ impl LimitsTable {
             let text = format!("{}: there is no participant {name:?}: use a name of the file", system.file());
             return Err(LimitsError { text, line: None });
         }
+        self.first_too_small(system, |need| system.check(name, &self.limits, need))
+    }
+
+    /// Returns the first limit that is too small for what a check of the system needs.
+    fn first_too_small(
+        &self,
+        system: &StaticDiscovery,
+        check: impl FnOnce(&mut Needs<'_>),
+    ) -> std::result::Result<(), LimitsError> {
         let mut first = None;
-        system.check(name, &self.limits, &mut |key, limit, needed, why| {
+        check(&mut |key, limit, needed, why| {
             if needed > limit && first.is_none() {
                 first = Some(self.too_small(key, (limit, needed), &format!("{why} ({})", system.file())));
             }
@@ -220,12 +217,26 @@ impl LimitsTable {
         &self,
         settings: &ParticipantSettings,
     ) -> std::result::Result<(), LimitsError> {
+        self.check_values()?;
         let Some(system) = &settings.static_discovery else { return Ok(()) };
         match settings.name.as_deref().filter(|name| system.has(name)) {
             Some(name) => self.check_system(system, Some(name)),
             // One that is not in the file has only the peers.
-            None => Ok(()),
+            None => self.first_too_small(system, |need| system.check_peers(None, &self.limits, need)),
         }
+    }
+
+    /// Checks that limits that were not read from a file are such as a file may have.
+    fn check_values(&self) -> std::result::Result<(), LimitsError> {
+        let mut limits = self.limits;
+        for Key { name, least, most, of } in OF_PARTICIPANT.iter().chain(&OF_ENDPOINT) {
+            let value = *of(&mut limits);
+            if !(*least as usize..=*most as usize).contains(&value) {
+                let text = format!("{}: `{name}` is {value}: use a number from {least} to {most}", self.file);
+                return Err(LimitsError { text, line: None });
+            }
+        }
+        Ok(())
     }
 
     /// Checks that there is room for one more writer or reader. `count`: how many there are.
@@ -257,31 +268,69 @@ impl LimitsTable {
         let file = &self.file;
         let text = match line {
             Some(line) => format!("{file}:{line}: `{key}` is {limit}, too few: {why}: use at least {needed}"),
-            None => format!("{file}: `{key}` is {limit}, too few: {why}: add a line `{key} = {needed}`"),
+            None => {
+                let is_of_endpoint = OF_ENDPOINT.iter().any(|it| it.name == key);
+                let place = if is_of_endpoint { "below [endpoint]" } else { "at the beginning" };
+                format!("{file}: `{key}` is {limit}, too few: {why}: add a line `{key} = {needed}` {place}")
+            }
         };
         LimitsError { text, line }
     }
 }
 
-fn take(
-    table: &mut Table<'_>,
-    lines: &mut BTreeMap<&'static str, usize>,
-    key: &'static str,
-    allowed: std::ops::RangeInclusive<u32>,
-    limit: &mut usize,
-) -> std::result::Result<(), StaticDiscoveryError> {
-    if let Some(item) = table.take(key) {
-        *limit = item.integer(*allowed.start(), *allowed.end())? as usize;
-        lines.insert(key, item.line());
-    }
-    Ok(())
+/// A key of a limits table.
+struct Key {
+    name: &'static str,
+    least: u32,
+    most: u32,
+    of: fn(&mut Limits) -> &mut usize,
 }
 
+impl Key {
+    const fn new(name: &'static str, least: u32, most: u32, of: fn(&mut Limits) -> &mut usize) -> Self {
+        Self { name, least, most, of }
+    }
+
+    /// Reads the value from a file, if it is there.
+    fn take(
+        &self,
+        table: &mut Table<'_>,
+        lines: &mut BTreeMap<&'static str, usize>,
+        limits: &mut Limits,
+    ) -> std::result::Result<(), StaticDiscoveryError> {
+        if let Some(item) = table.take(self.name) {
+            *(self.of)(limits) = item.integer(self.least, self.most)? as usize;
+            lines.insert(self.name, item.line());
+        }
+        Ok(())
+    }
+}
+
+/// The keys of the table itself, and their values.
+const OF_PARTICIPANT: [Key; 6] = [
+    Key::new("participants", 1, 512, |it| &mut it.participants),
+    Key::new("endpoints_per_participant", 1, 4096, |it| &mut it.endpoints_per_participant),
+    Key::new("text_bytes", 32, 65_536, |it| &mut it.text_bytes),
+    Key::new("addresses", 1, 64, |it| &mut it.addresses),
+    Key::new("writers", 0, 4096, |it| &mut it.writers),
+    Key::new("readers", 0, 4096, |it| &mut it.readers),
+];
+/// Those of the table [endpoint].
+const OF_ENDPOINT: [Key; 6] = [
+    Key::new("matches", 1, 1024, |it| &mut it.endpoint.matches),
+    Key::new("samples", 1, 1_000_000, |it| &mut it.endpoint.samples),
+    Key::new("instances", 1, 1_000_000, |it| &mut it.endpoint.instances),
+    Key::new("sample_bytes", 8, 1 << 30, |it| &mut it.endpoint.sample_bytes),
+    Key::new("early_samples", 1, 8192, |it| &mut it.endpoint.early_samples),
+    Key::new("reassemblies", 1, REASSEMBLIES_MAX, |it| &mut it.endpoint.reassemblies),
+];
 /// Most incomplete samples in fragments: a reader keeps them in one node of a map, which it reserves.
 const REASSEMBLIES_MAX: u32 = 8;
 
 #[cfg(test)]
 mod tests {
+    use weir_rtps::limits::EndpointLimits;
+
     use super::*;
 
     fn error(text: &str) -> String {
@@ -408,7 +457,54 @@ mod tests {
         let from_code = LimitsTable::from(Limits { writers: 1, ..Limits::SMALL });
         assert_eq!(
             text(from_code.check_count("writers", 1)),
-            Err("limits: `writers` is 1, too few: one more is created: add a line `writers = 2`".to_owned())
+            Err("limits: `writers` is 1, too few: one more is created: add a line `writers = 2` at \
+                 the beginning"
+                .to_owned())
         );
+        let error = from_code.check_endpoint("t", (History::KeepLast(5), endless), true).unwrap_err();
+        assert!(error.to_string().ends_with("add a line `samples = 40` below [endpoint]"), "{error}");
+    }
+
+    #[test]
+    fn a_participant_that_is_not_in_the_file_needs_room_for_its_peers() {
+        let system = StaticDiscovery::from_text("system.toml", SYSTEM).unwrap();
+        let check = |text: &str, name: &str| {
+            let settings = ParticipantSettings::default().name(name).static_discovery(system.clone());
+            LimitsTable::from_text("limits.toml", text).unwrap().check_settings(&settings)
+        };
+        assert_eq!(check("", "visitor"), Ok(()));
+        assert_eq!(
+            check("participants = 1", "visitor").unwrap_err().to_string(),
+            "limits.toml:1: `participants` is 1, too few: 2 are in the file (system.toml): use at least 2"
+        );
+        assert_eq!(check("participants = 1", "arm"), Ok(()));
+        let error = check("endpoints_per_participant = 1", "visitor").unwrap_err().to_string();
+        assert!(error.contains("\"arm\" has 2 of them"), "{error}");
+        assert!(check("text_bytes = 60", "visitor").is_err());
+    }
+
+    #[test]
+    fn limits_of_a_program_are_checked_as_those_of_a_file() {
+        let check =
+            |limits: Limits| LimitsTable::from(limits).check_settings(&ParticipantSettings::default());
+        assert_eq!(check(Limits::SMALL), Ok(()));
+        let of_endpoint = |endpoint| Limits { endpoint, ..Limits::SMALL };
+        for (limits, text) in [
+            (
+                Limits { participants: 0, ..Limits::SMALL },
+                "limits: `participants` is 0: use a number from 1 to 512",
+            ),
+            (
+                of_endpoint(EndpointLimits { reassemblies: 9, ..EndpointLimits::SMALL }),
+                "limits: `reassemblies` is 9: use a number from 1 to 8",
+            ),
+            (
+                of_endpoint(EndpointLimits { samples: 1_000_001, ..EndpointLimits::SMALL }),
+                "limits: `samples` is 1000001: use a number from 1 to 1000000",
+            ),
+        ] {
+            assert_eq!(check(limits).unwrap_err().to_string(), text);
+        }
+        assert!(check(of_endpoint(EndpointLimits { matches: usize::MAX, ..EndpointLimits::SMALL })).is_err());
     }
 }

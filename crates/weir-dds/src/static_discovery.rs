@@ -177,9 +177,7 @@ impl StaticDiscovery {
                 readers.len(),
                 &format!("{name:?} has {} of them", readers.len()),
             );
-            let others = || self.participants.iter().filter(|it| it.name != *name);
-            let count = others().count();
-            need("participants", limits.participants, count, &format!("{count} are beside {name:?}"));
+            self.check_peers(Some(name), limits, need);
             for endpoint in &us.endpoints {
                 let (topic, is_writer) = (&endpoint.known.topic, endpoint.known.entity.is_writer());
                 let is_match =
@@ -194,16 +192,27 @@ impl StaticDiscovery {
                     format!("an endpoint of {name:?} of the topic {topic:?} has {most} with one participant");
                 need("matches", limits.endpoint.matches, needed, &why);
             }
-            for other in others() {
-                let (theirs, count) = (&other.name, other.endpoints.len());
-                let why = format!("{theirs:?} has {count} of them");
-                need("endpoints_per_participant", limits.endpoints_per_participant, count, &why);
-                for endpoint in &other.endpoints {
-                    let topic = &endpoint.known.topic;
-                    let why =
-                        format!("so long are the names of an endpoint of {theirs:?} of the topic {topic:?}");
-                    need("text_bytes", limits.text_bytes, endpoint.known.texts(), &why);
-                }
+        }
+    }
+
+    /// Checks that a limits table has room for all participants but the one named `own`.
+    pub(crate) fn check_peers(&self, own: Option<&str>, limits: &Limits, need: &mut Needs<'_>) {
+        let others = || self.participants.iter().filter(|it| own != Some(&*it.name));
+        let count = others().count();
+        let why = match own {
+            Some(own) => format!("{count} are beside {own:?}"),
+            None => format!("{count} are in the file"),
+        };
+        need("participants", limits.participants, count, &why);
+        for other in others() {
+            let (theirs, count) = (&other.name, other.endpoints.len());
+            let why = format!("{theirs:?} has {count} of them");
+            need("endpoints_per_participant", limits.endpoints_per_participant, count, &why);
+            for endpoint in &other.endpoints {
+                let topic = &endpoint.known.topic;
+                let why =
+                    format!("so long are the names of an endpoint of {theirs:?} of the topic {topic:?}");
+                need("text_bytes", limits.text_bytes, endpoint.known.texts(), &why);
             }
         }
     }
