@@ -115,9 +115,11 @@ impl<D: Device, C: FnMut() -> Time> SmoltcpDriver<D, C> {
         Ok(Self { device, clock, interface, sockets, receivers, senders, own, host, datagram_max, counters })
     }
 
-    /// Returns how long nothing is due in the stack; `None`: until something arrives.
+    /// Returns how long nothing is due in the stack, and nothing waits to be received; `None`: until something arrives.
     pub fn idle_time(&mut self) -> Option<core::time::Duration> {
-        if !self.own.is_empty() {
+        // The stack takes several datagrams from the device at a time, for any of the sockets.
+        let waits = |handle: &SocketHandle| self.sockets.get::<udp::Socket<'_>>(*handle).can_recv();
+        if !self.own.is_empty() || self.receivers.iter().any(waits) {
             return Some(core::time::Duration::ZERO);
         }
         let now = instant((self.clock)());

@@ -144,6 +144,23 @@ fn what_is_longer_than_a_packet_is_counted() {
 }
 
 #[test]
+fn nothing_is_slept_over_that_waits_in_a_socket() {
+    let [mut here, mut there] = hosts(&Clock::new(Cell::new(1_000_000_000)));
+    // The hosts learn each other's addresses.
+    for _ in 0..3 {
+        there.send(Port::User, user(1), [&[7; 8], &[]]).unwrap();
+        let _ = (received(&mut here), received(&mut there));
+    }
+    assert_ne!(here.idle_time(), Some(std::time::Duration::ZERO));
+    there.send(Port::User, user(1), [&[7; 8], &[]]).unwrap();
+    // To look at one socket fills the others, too.
+    assert_eq!(here.receive(Port::Metatraffic, &mut [0; 1_472]), Ok(None));
+    assert_eq!(here.idle_time(), Some(std::time::Duration::ZERO));
+    assert_eq!(received(&mut here), [7]);
+    assert_ne!(here.idle_time(), Some(std::time::Duration::ZERO));
+}
+
+#[test]
 fn a_host_receives_what_it_sends_to_itself_as_far_as_there_is_room() {
     let [mut here, _] = hosts(&Clock::new(Cell::new(1_000_000_000)));
     (0..20).for_each(|number| here.send(Port::User, user(1), [&[number; 8], &[9; 1_400]]).unwrap());
