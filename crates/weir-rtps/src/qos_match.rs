@@ -4,7 +4,6 @@
 //! (`participant/matching.rs`). Stateless.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use crate::qos::{PolicyId, PolicySet, Qos, XCDR1};
 
@@ -54,28 +53,24 @@ pub fn partitions_match(a: &[String], b: &[String]) -> bool {
 /// Takes at most `pattern.len() * name.len()` steps, whatever a peer sends.
 #[must_use]
 pub fn fnmatch(pattern: &str, name: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    let (mut p, mut n) = (0, 0);
-    // Where to continue after a failed attempt: after the last `*`, with one more character
+    let (mut pattern, mut name) = (pattern, name);
+    // Where to continue after a failed attempt: behind the last `*`, with one more character
     // assigned to it.
-    let mut retry: Option<(usize, usize)> = None;
-    while n < name.len() {
-        if pattern.get(p) == Some(&'*') {
-            p += 1;
-            retry = Some((p, n));
-        } else if let Some(next) = match_one(&pattern, p, name[n]) {
-            p = next;
-            n += 1;
-        } else if let Some((after_star, given)) = retry {
-            p = after_star;
-            n = given + 1;
-            retry = Some((p, n));
+    let mut retry: Option<(&str, &str)> = None;
+    while let Some((c, rest)) = split_first(name) {
+        if let Some(after_star) = pattern.strip_prefix('*') {
+            pattern = after_star;
+            retry = Some((after_star, rest));
+        } else if let Some(next) = match_one(pattern, c) {
+            (pattern, name) = (next, rest);
+        } else if let Some((after_star, from)) = retry {
+            (pattern, name) = (after_star, from);
+            retry = Some((after_star, split_first(from).map_or("", |(_, rest)| rest)));
         } else {
             return false;
         }
     }
-    pattern[p..].iter().all(|&c| c == '*')
+    pattern.chars().all(|c| c == '*')
 }
 
 fn presentation_fits(offered: &Qos, requested: &Qos) -> bool {
@@ -108,67 +103,65 @@ fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '['])
 }
 
-/// Matches one character against the pattern element at `p`; returns the index after the element if
-/// it matches.
-fn match_one(pattern: &[char], p: usize, c: char) -> Option<usize> {
-    match *pattern.get(p)? {
-        '?' => Some(p + 1),
-        '[' => match match_bracket(pattern, p, c) {
-            Some((fits, next)) => fits.then_some(next),
-            // Without a closing bracket it is an ordinary character.
-            None => (c == '[').then_some(p + 1),
-        },
-        '\\' => match pattern.get(p + 1) {
-            Some(&literal) => (literal == c).then_some(p + 2),
-            None => (c == '\\').then_some(p + 1),
-        },
-        literal => (literal == c).then_some(p + 1),
-    }
+fn split_first(text: &str) -> Option<(char, &str)> {
+    let mut chars = text.chars();
+    Some((chars.next()?, chars.as_str()))
 }
 
-/// Matches a bracket expression that opens at `p`: whether `c` matches, and the index after it.
-/// `None`: never closed.
-fn match_bracket(pattern: &[char], p: usize, c: char) -> Option<(bool, usize)> {
-    let mut at = p + 1;
-    let negated = matches!(pattern.get(at), Some('!' | '^'));
-    at += usize::from(negated);
-    let first = at;
-    let mut fits = false;
+/// Matches one character against the first element of a pattern; returns the rest of the pattern if it matches.
+fn match_one(pattern: &str, c: char) -> Option<&str> {
+    let (first, rest) = split_first(pattern)?;
+    let (literal, rest) = match first {
+        '?' => return Some(rest),
+        '[' => match match_bracket(rest, c) {
+            Some((fits, rest)) => return fits.then_some(rest),
+            // Without a closing bracket it is an ordinary character.
+            None => (first, rest),
+        },
+        '\\' => split_first(rest).unwrap_or((first, rest)),
+        _ => (first, rest),
+    };
+    (literal == c).then_some(rest)
+}
+
+/// Matches a bracket expression, of which `inner` is what is behind its opening bracket: whether `c` matches, and what
+/// is behind it. `None`: never closed.
+fn match_bracket(inner: &str, c: char) -> Option<(bool, &str)> {
+    let without_sign = inner.strip_prefix(['!', '^']);
+    let (negated, first) = (without_sign.is_some(), without_sign.unwrap_or(inner));
+    let (mut fits, mut at) = (false, first);
     loop {
-        let mut low = *pattern.get(at)?;
+        let (mut low, mut next) = split_first(at)?;
         // A `]` in the first position is an ordinary member.
-        if low == ']' && at > first {
-            return Some((fits != negated, at + 1));
+        if low == ']' && at.len() < first.len() {
+            return Some((fits != negated, next));
         }
-        if let Some((is_in, next)) = match_class(pattern, at, c) {
+        if let Some((is_in, next)) = match_class(at, c) {
             fits |= is_in;
             at = next;
             continue;
         }
         if low == '\\' {
-            at += 1;
-            low = *pattern.get(at)?;
+            (low, next) = split_first(next)?;
         }
-        at += 1;
         let mut high = low;
-        if pattern.get(at) == Some(&'-') && pattern.get(at + 1).is_some_and(|&c| c != ']') {
-            high = pattern[at + 1];
-            at += 2;
+        if let Some((last, behind)) = next.strip_prefix('-').and_then(split_first)
+            && last != ']'
+        {
+            (high, next) = (last, behind);
         }
         fits |= (low..=high).contains(&c);
+        at = next;
     }
 }
 
-/// Matches a character class such as `[:digit:]` at `at`: whether `c` is in it, and the index after it. `None`: there
-/// is none. Only ASCII characters are in classes, as in the POSIX locale; an unknown class has none.
-fn match_class(pattern: &[char], at: usize, c: char) -> Option<(bool, usize)> {
-    let name = pattern.get(at..)?.strip_prefix(&['[', ':'])?;
-    let len = name
-        .iter()
-        .take(CLASS_NAME_MAX)
-        .position(|c| *c == ':')
-        .filter(|len| name.get(len + 1) == Some(&']'))?;
-    let is_in = match name[..len].iter().collect::<String>().as_str() {
+/// Matches a character class such as `[:digit:]` at the beginning of `at`: whether `c` is in it, and what is behind it.
+/// `None`: there is none. Only ASCII characters are in classes, as in the POSIX locale; an unknown class has none.
+fn match_class(at: &str, c: char) -> Option<(bool, &str)> {
+    let name = at.strip_prefix("[:")?;
+    let (len, _) = name.char_indices().take(CLASS_NAME_MAX).find(|(_, c)| *c == ':')?;
+    let rest = name[len..].strip_prefix(":]")?;
+    let is_in = match &name[..len] {
         "alnum" => c.is_ascii_alphanumeric(),
         "alpha" => c.is_ascii_alphabetic(),
         "blank" => c == ' ' || c == '\t',
@@ -183,7 +176,7 @@ fn match_class(pattern: &[char], at: usize, c: char) -> Option<(bool, usize)> {
         "xdigit" => c.is_ascii_hexdigit(),
         _ => false,
     };
-    Some((is_in, at + 2 + len + 2))
+    Some((is_in, rest))
 }
 
 /// The names of classes are shorter.

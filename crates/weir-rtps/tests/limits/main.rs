@@ -45,6 +45,7 @@ fn main() -> std::io::Result<()> {
     cores::samples_in_fragments_of_which_every_tenth_is_lost();
     cores::writers_that_come_and_go();
     domain::a_remote_endpoint_and_its_match_take_no_more_than_320_bytes();
+    participants::partitions_are_compared_without_memory();
     participants::a_participant_whose_tables_are_full_takes_no_more_than_its_budget();
     writeln!(out, "test {name} ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n")
 }

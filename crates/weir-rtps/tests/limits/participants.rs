@@ -8,11 +8,12 @@ use weir_rtps::limits::Limits;
 use weir_rtps::outbox::Outbox;
 use weir_rtps::participant::{Interface, LocalEndpoint, ParticipantConfig, ParticipantCore};
 use weir_rtps::qos::Qos;
+use weir_rtps::qos_match::partitions_match;
 use weir_rtps::time::Time;
 use weir_wire::{EntityId, Guid, GuidPrefix, ParameterId};
 
-use crate::allocated;
 use crate::forge::{self, Forged};
+use crate::{allocated, allocations};
 
 const OWN: GuidPrefix = GuidPrefix([1; 12]);
 const ADDRESS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7410);
@@ -159,4 +160,13 @@ pub(crate) fn a_participant_whose_tables_are_full_takes_no_more_than_its_budget(
         }
         assert_eq!(world.core.builtin_allocated(), builtin);
     }
+}
+
+pub(crate) fn partitions_are_compared_without_memory() {
+    let names = |name: &str| vec![name.to_owned()];
+    let (patterns, name) = (["*ab?[[:digit:]x-z]", "[!a]*\\-9", "[a", "b"].map(names), names("b-ab-9"));
+    let before = allocations();
+    let matches = patterns.each_ref().map(|pattern| partitions_match(pattern, &name));
+    assert_eq!(allocations() - before, 0);
+    assert_eq!(matches, [true, true, false, false]);
 }
