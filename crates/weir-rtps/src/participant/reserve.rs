@@ -212,8 +212,9 @@ const ANSWER_BYTES_EACH: usize = 2 * 1024;
 /// Announcements of a participant: the newest, one that waits, that of a second host, and those of hosts that may
 /// forge it.
 pub(super) const ANNOUNCED_EACH: usize = 3 + CLAIMS_MAX;
-/// Lists of addresses of each length: for an endpoint that has its own, ...
-const LISTS_OF_ENDPOINT: usize = 1;
+/// Lists of addresses of each length: for an endpoint that has its own, which are unicast, multicast, and where it is
+/// sent to, ...
+const LISTS_OF_ENDPOINT: usize = 3;
 /// ... for a participant, and what is asked and answered there, ...
 const LISTS_OF_PARTICIPANT: usize = 4;
 /// ... and for us.
@@ -257,3 +258,38 @@ impl ReserveSize {
 
 /// The reference counts, and the reference in a list.
 pub(super) const ARC_BYTES: usize = 3 * size_of::<usize>();
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+    use core::net::{Ipv4Addr, SocketAddrV4};
+
+    use weir_wire::Guid;
+
+    use super::*;
+    use crate::discovery_data::Locators;
+    use crate::participant::{ParticipantConfig, ParticipantCore};
+    use crate::time::Time;
+
+    #[test]
+    fn endpoints_with_addresses_of_their_own_find_lists() {
+        let limits = Limits { participants: 1, endpoints_per_participant: 32, addresses: 2, ..Limits::SMALL };
+        let config = ParticipantConfig::new(GuidPrefix([1; 12]), 0).with_limits(limits);
+        let mut core = ParticipantCore::new(config, Time(1));
+        let of = |number: u8, port| SocketAddrV4::new(Ipv4Addr::new(127, 0, 1, number), port);
+        let locators = |addresses| Locators { addresses, skipped: 0 };
+        let prefix = GuidPrefix([2; 12]);
+        let mut announced = Announced::new();
+        announced.data.prefix = prefix;
+        announced.data.metatraffic_unicast = locators(vec![of(1, 7410)]);
+        core.participant_announced(Time(1), *of(1, 0).ip(), Arc::new(announced), true);
+        for number in 1..=32 {
+            let mut endpoint = EndpointData::nothing();
+            endpoint.guid = Guid::new(prefix, EntityId::user_reader(number.into(), false));
+            endpoint.unicast = locators(vec![of(number, 1), of(number, 2)]);
+            endpoint.multicast = locators(vec![SocketAddrV4::new(Ipv4Addr::new(239, 1, 1, number), 1); 2]);
+            core.endpoint_known(prefix, &endpoint, false);
+        }
+        assert_eq!((core.remote_endpoints(), core.reserve.addresses.beyond()), (32, 0));
+    }
+}
