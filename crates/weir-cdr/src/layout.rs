@@ -20,6 +20,8 @@ pub struct Layout {
     /// The same in XCDR2.
     max_end_2: [usize; PERIOD],
     min_size: usize,
+    /// The same in XCDR2, where the members of an appendable type may be missing, but not its length.
+    min_size_2: usize,
     is_bounded: bool,
     is_fixed: bool,
     /// Whether all values have the same size in XCDR2 and nothing is delimited; and the same
@@ -35,12 +37,16 @@ pub struct Layout {
 /// The largest alignment, and so the period of layouts.
 const PERIOD: usize = 8;
 
+/// The size of the length before an appendable struct or union in XCDR2, in bytes.
+const DELIMITER_LEN: usize = 4;
+
 impl Layout {
     /// No bytes: the start of a struct.
     pub const EMPTY: Self = Self {
         max_end: [0, 1, 2, 3, 4, 5, 6, 7],
         max_end_2: [0, 1, 2, 3, 4, 5, 6, 7],
         min_size: 0,
+        min_size_2: 0,
         is_bounded: true,
         is_fixed: true,
         is_fixed_2: true,
@@ -54,7 +60,7 @@ impl Layout {
 
     /// A primitive of 1, 2, 4 or 8 bytes.
     pub const fn primitive(size: usize) -> Self {
-        let mut layout = Self { min_size: size, first: size, largest: size, ..Self::EMPTY };
+        let mut layout = Self { min_size: size, min_size_2: size, first: size, largest: size, ..Self::EMPTY };
         let mut start = 0;
         while start < PERIOD {
             layout.max_end[start] = Encoding::Xcdr1.align(start, size) + size;
@@ -67,7 +73,7 @@ impl Layout {
     /// A string of at most `max_len` bytes, without the NUL.
     pub const fn bounded_string(max_len: usize) -> Self {
         let characters = Self::primitive(1).repeat(max_len.saturating_add(1));
-        Self { min_size: 5, ..Self::primitive(4).then(characters).variable() }
+        Self::primitive(4).then(characters).variable().at_least(5)
     }
 
     /// A sequence of elements of this layout, without a bound.
@@ -77,7 +83,7 @@ impl Layout {
 
     /// A sequence of at most `max_len` elements of this layout.
     pub const fn bounded_sequence(self, max_len: usize) -> Self {
-        Self { min_size: 4, ..Self::primitive(4).then(self.repeat(max_len)).variable() }
+        Self::primitive(4).then(self.repeat(max_len)).variable().at_least(4)
     }
 
     /// This layout followed by another.
@@ -86,6 +92,7 @@ impl Layout {
             max_end: chain(self.max_end, next.max_end),
             max_end_2: chain(self.max_end_2, next.max_end_2),
             min_size: self.min_size.saturating_add(next.min_size),
+            min_size_2: self.min_size_2.saturating_add(next.min_size_2),
             is_bounded: self.is_bounded && next.is_bounded,
             is_fixed: self.is_fixed && next.is_fixed,
             is_fixed_2: self.is_fixed_2 && next.is_fixed_2,
@@ -98,7 +105,8 @@ impl Layout {
     /// This layout or another: alternatives of a union.
     pub const fn or(self, other: Self) -> Self {
         let mut layout = Self {
-            min_size: if self.min_size < other.min_size { self.min_size } else { other.min_size },
+            min_size: smaller(self.min_size, other.min_size),
+            min_size_2: smaller(self.min_size_2, other.min_size_2),
             is_bounded: self.is_bounded && other.is_bounded,
             is_fixed: self.is_fixed && other.is_fixed,
             is_fixed_2: self.is_fixed_2 && other.is_fixed_2,
@@ -126,7 +134,7 @@ impl Layout {
         // XCDR1: the long form of the header takes 12 bytes, and the value's offsets are relative
         // to its own start.
         let present = Self { max_end_2: Self::primitive(1).then(self).max_end_2, ..self };
-        let mut layout = Self { min_size: 1, ..present.variable() };
+        let mut layout = present.variable().at_least(1);
         let mut start = 0;
         while start < PERIOD {
             let header = Encoding::Xcdr1.align(start, 4) + 12;
@@ -139,12 +147,19 @@ impl Layout {
     /// A collection of this layout with its XCDR2 delimiter.
     pub const fn delimited(self) -> Self {
         let delimited = Self::primitive(4).then(self);
-        Self { max_end_2: delimited.max_end_2, is_fixed_2: false, is_fixed_2_plain: false, ..self }
+        Self {
+            max_end_2: delimited.max_end_2,
+            min_size_2: delimited.min_size_2,
+            is_fixed_2: false,
+            is_fixed_2_plain: false,
+            ..self
+        }
     }
 
-    /// A value of this layout in an appendable type.
+    /// A value of this layout in an appendable type. In XCDR2 only its length is certain to be there: an older
+    /// version of the type may have no more than its first members.
     pub const fn appendable(self) -> Self {
-        Self { is_fixed_2: false, ..self }
+        Self { min_size_2: DELIMITER_LEN, is_fixed_2: false, ..self }
     }
 
     /// This layout in XCDR1, and another one of the same members in another order in XCDR2.
@@ -168,6 +183,20 @@ impl Layout {
     /// The minimum serialized size in bytes, without alignment.
     pub const fn min_size(self) -> usize {
         self.min_size
+    }
+
+    /// The same in any encoding; in XCDR2 also of values of older versions of appendable types.
+    #[inline(always)]
+    pub const fn min_size_in(self, encoding: Encoding) -> usize {
+        match encoding {
+            Encoding::Xcdr1 | Encoding::PlainXcdr2 => self.min_size,
+            Encoding::Xcdr2 => self.min_size_2,
+        }
+    }
+
+    /// The minimum sizes for [`CdrReader::take_count`](crate::CdrReader::take_count).
+    pub(crate) const fn min_sizes(self) -> [usize; 2] {
+        [self.min_size, self.min_size_2]
     }
 
     /// The maximum serialized size in bytes of a value that starts at a multiple of eight.
@@ -211,7 +240,12 @@ impl Layout {
     }
 
     const fn unbounded(min_size: usize) -> Self {
-        Self { min_size, is_bounded: false, ..Self::EMPTY.variable() }
+        Self { is_bounded: false, ..Self::EMPTY.variable().at_least(min_size) }
+    }
+
+    /// The same with another minimum size.
+    const fn at_least(self, min_size: usize) -> Self {
+        Self { min_size, min_size_2: min_size, ..self }
     }
 
     /// The same, but variable.
@@ -234,6 +268,10 @@ const fn chain(first: [usize; PERIOD], second: [usize; PERIOD]) -> [usize; PERIO
 
 const fn larger(a: usize, b: usize) -> usize {
     if a > b { a } else { b }
+}
+
+const fn smaller(a: usize, b: usize) -> usize {
+    if a < b { a } else { b }
 }
 
 #[cfg(test)]
@@ -282,6 +320,19 @@ mod tests {
         assert_eq!(layout.max_size_in(Encoding::PlainXcdr2), Some(16));
         assert_eq!(layout.repeat(2).delimited().max_size_in(Encoding::PlainXcdr2), Some(36));
         assert_eq!(layout.repeat(2).delimited().max_size(), layout.repeat(2).max_size());
+    }
+
+    #[test]
+    fn of_an_appendable_value_only_the_length_is_certain_in_xcdr2() {
+        let min_sizes = |layout: Layout| {
+            [Encoding::Xcdr1, Encoding::Xcdr2, Encoding::PlainXcdr2].map(|it| layout.min_size_in(it))
+        };
+        let appendable = Layout::primitive(4).then(Layout::primitive(8)).appendable();
+        assert_eq!(min_sizes(appendable), [12, 4, 12]);
+        assert_eq!(min_sizes(Layout::primitive(1).then(appendable)), [13, 5, 13]);
+        assert_eq!(min_sizes(appendable.repeat(2).delimited()), [24, 12, 24]);
+        assert_eq!(min_sizes(appendable.or(Layout::STRING)), [5, 4, 5]);
+        assert_eq!(min_sizes(appendable.optional()), [1; 3]);
     }
 
     #[test]

@@ -88,11 +88,11 @@ impl<K: CdrValue + Ord, V: CdrValue> CdrCollection for BTreeMap<K, V> {
 }
 
 fn take_count<K: CdrValue + Ord, V: CdrValue>(reader: &mut CdrReader<'_>, max_len: u32) -> Result<usize> {
-    let min_size = const {
+    let min_sizes = const {
         // Evaluates the assertion in it: an unused constant is not evaluated.
         let _ = <BTreeMap<K, V> as CdrValue>::LAYOUT;
-        <BTreeMap<K, V> as CdrCollection>::ELEMENT_LAYOUT.min_size()
+        <BTreeMap<K, V> as CdrCollection>::ELEMENT_LAYOUT.min_sizes()
     };
-    let count = reader.take_length(min_size)?;
+    let count = reader.take_count(min_sizes)?;
     if count > max_len as usize { Err(CdrError::BoundExceeded { max: max_len }) } else { Ok(count) }
 }

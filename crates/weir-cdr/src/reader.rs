@@ -162,6 +162,18 @@ impl<'a> CdrReader<'a> {
         }
     }
 
+    /// Reads the length of a collection whose elements take at least `min_sizes` bytes each: in all encodings but
+    /// XCDR2, and in XCDR2.
+    ///
+    /// # Errors
+    /// As [`take_length`](Self::take_length).
+    #[inline(always)]
+    pub(crate) fn take_count(&mut self, min_sizes: [usize; 2]) -> Result<usize> {
+        // For most elements the two are the same constant, and nothing is left of the choice.
+        let [min_size, min_size_2] = min_sizes;
+        self.take_length(if self.encoding == Encoding::Xcdr2 { min_size_2 } else { min_size })
+    }
+
     /// Starts a collection that XCDR2 delimits: reads its length and hides what follows. Does
     /// nothing in XCDR1.
     ///

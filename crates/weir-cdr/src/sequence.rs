@@ -184,11 +184,11 @@ fn decode_into_delimited<T: CdrValue>(
 
 #[inline(always)]
 fn take_count<T: CdrValue>(reader: &mut CdrReader<'_>, max_len: u32) -> Result<usize> {
-    let min_size = const {
+    let min_sizes = const {
         // Evaluates the assertion in it: an unused constant is not evaluated.
         let _ = <Vec<T> as CdrValue>::LAYOUT;
-        T::LAYOUT.min_size()
+        T::LAYOUT.min_sizes()
     };
-    let count = reader.take_length(min_size)?;
+    let count = reader.take_count(min_sizes)?;
     if count > max_len as usize { Err(CdrError::BoundExceeded { max: max_len }) } else { Ok(count) }
 }

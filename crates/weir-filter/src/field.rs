@@ -209,7 +209,7 @@ fn enter_sequence(
     if element.is_delimited {
         let _ = reader.open_delimited()?;
     }
-    let len = reader.take_length(element.layout.min_size())?;
+    let len = reader.take_length(element.layout.min_size_in(reader.encoding()))?;
     if index as usize >= len {
         return Ok(false);
     }

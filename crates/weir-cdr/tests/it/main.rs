@@ -9,3 +9,4 @@ mod payloads;
 mod roundtrip;
 mod runs;
 mod types;
+mod versions;

@@ -174,6 +174,45 @@ fn members_that_an_older_writer_does_not_have_are_at_their_defaults() {
 }
 
 #[test]
+fn elements_of_an_older_writer_are_found() {
+    #[derive(Default, DdsType)]
+    #[dds(extensibility = "appendable")]
+    struct ItemOld {
+        a: u8,
+    }
+    #[derive(Default, DdsType)]
+    #[dds(extensibility = "appendable")]
+    struct Old {
+        items: Vec<ItemOld>,
+    }
+    #[derive(Default, DdsType)]
+    #[dds(extensibility = "appendable")]
+    struct ItemNew {
+        a: u8,
+        b: [u64; 4],
+    }
+    #[derive(Default, DdsType)]
+    #[dds(extensibility = "appendable")]
+    struct New {
+        items: Vec<ItemNew>,
+    }
+    let mut old = Vec::new();
+    let items = vec![ItemOld { a: 1 }, ItemOld { a: 2 }];
+    weir_cdr::to_payload_in(&Old { items }, Encoding::Xcdr2, &mut old).unwrap();
+    let check = |text: &str| {
+        let expression = Expression::filter(text).unwrap();
+        Filter::new::<&str>(&expression, &New::DESCRIPTION, &[]).unwrap().evaluate(&old)
+    };
+    assert_eq!(check("items[1].a = 2"), Some(true));
+    assert_eq!(
+        check("items[1].b[3] = 0"),
+        Some(true),
+        "the default of a member that the element does not have"
+    );
+    assert_eq!(check("items[2].a = 0"), Some(false));
+}
+
+#[test]
 fn payloads_that_cannot_be_read_pass() {
     let expression = Expression::filter("number = 5").unwrap();
     let filter = Filter::new::<&str>(&expression, &Sample::DESCRIPTION, &[]).unwrap();
