@@ -282,14 +282,15 @@ fn bulk_items(
 fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
     let (idents, codecs): (Vec<_>, Vec<_>) =
         members.iter().filter(|member| member.is_key).map(|member| (member.ident, &member.codec)).unzip();
-    let steps = members.iter().map(copy_key_step);
     let delimited = Delimited::new(extensibility);
-    let copy = delimited.around_copy(&quote!(#(#steps)*));
+    let (up_to_last, rest) = at_last_key(members);
+    let (steps, skip_rest) = (up_to_last.iter().map(copy_key_step), delimited.skip_rest(rest));
+    let copy = delimited.around_copy(&quote!(#(#steps)* #skip_rest));
     let Delimited { layout, offset, open_writer, close_writer, .. } = &delimited;
     let keys: Vec<_> = members.iter().filter(|member| member.is_key).collect();
     let encode = Runs { cdr, layout: quote!(KEY_LAYOUT) }.encode(&keys, &quote!(encode_as_key));
     let decode = delimited.around_read(&quote!(#(#codecs::decode_as_key(&mut self.#idents, reader)?;)*));
-    let by_id = KeysById::new(members, cdr, &delimited);
+    let by_id = KeysById::new(members, cdr, &delimited, &skip_rest);
     let KeysById {
         layout: layout_by_id,
         end_offset,
@@ -336,11 +337,10 @@ fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibi
 
 /// Generates `DdsType::copy_key`: like `copy_as_key`, but stops at the last key member.
 fn copy_key(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
-    let last = members.iter().rposition(|member| member.is_key).unwrap_or(0);
-    let steps = members.iter().take(last + 1).map(copy_key_step);
+    let steps = at_last_key(members).0.iter().map(copy_key_step);
     let delimited = Delimited::new(extensibility);
     let copy = delimited.around_copy(&quote!(#(#steps)*));
-    let copy_by_id = KeysById::new(members, cdr, &delimited).copy;
+    let copy_by_id = KeysById::new(members, cdr, &delimited, &TokenStream::new()).copy;
     quote! {
         #[inline]
         fn copy_key(reader: &mut #cdr::CdrReader<'_>, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
@@ -362,7 +362,13 @@ struct KeysById {
 }
 
 impl KeysById {
-    fn new(members: &[Member<'_>], cdr: &TokenStream, delimited: &Delimited) -> Self {
+    /// `skip_rest`: passes over the members behind the last key member.
+    fn new(
+        members: &[Member<'_>],
+        cdr: &TokenStream,
+        delimited: &Delimited,
+        skip_rest: &TokenStream,
+    ) -> Self {
         let mut keys: Vec<_> = members.iter().filter(|member| member.is_key).collect();
         if keys.is_sorted_by_key(|member| member.id) {
             return Self::default();
@@ -370,14 +376,14 @@ impl KeysById {
         keys.sort_by_key(|member| member.id);
         let (idents, codecs): (Vec<_>, Vec<_>) =
             keys.iter().map(|member| (member.ident, &member.codec)).unzip();
-        let steps = members.iter().map(|Member { ident, codec, is_key, .. }| {
+        let steps = at_last_key(members).0.iter().map(|Member { ident, codec, is_key, .. }| {
             if *is_key {
                 quote!(#codec::decode_into(&mut key.#ident, reader)?;)
             } else {
                 quote!(#codec::skip(reader)?;)
             }
         });
-        let read = delimited.around_read(&quote!(#(#steps)*));
+        let read = delimited.around_read(&quote!(#(#steps)* #skip_rest));
         Self {
             layout: quote!(.or_in_xcdr2(#cdr::Layout::EMPTY #(.then(#codecs::KEY_LAYOUT))*)),
             end_offset: quote! {
@@ -407,6 +413,11 @@ impl KeysById {
             },
         }
     }
+}
+
+/// Splits the members behind the last key member.
+fn at_last_key<'a, 'b>(members: &'b [Member<'a>]) -> (&'b [Member<'a>], &'b [Member<'a>]) {
+    members.split_at(members.iter().rposition(|member| member.is_key).map_or(0, |last| last + 1))
 }
 
 fn copy_key_step(member: &Member<'_>) -> TokenStream {
@@ -439,6 +450,7 @@ fn decode_delimited(members: &TokenStream) -> (TokenStream, TokenStream) {
 /// final one.
 #[derive(Default)]
 pub(crate) struct Delimited {
+    is_appendable: bool,
     /// The layout apart from its members'.
     pub(crate) layout: TokenStream,
     pub(crate) offset: TokenStream,
@@ -455,6 +467,7 @@ impl Delimited {
         match extensibility {
             Extensibility::Final => Self::default(),
             Extensibility::Appendable => Self {
+                is_appendable: true,
                 layout: quote!(.appendable()),
                 offset: quote!(let offset = encoding.appendable_delimiter_end(offset);),
                 open_reader: quote!(let open_reader = reader.open_appendable()?;),
@@ -472,6 +485,17 @@ impl Delimited {
                 },
             },
         }
+    }
+
+    /// Generates code that passes over the last members. Where they are delimited, it does nothing: the end of the
+    /// value is known, and the sender may not have them.
+    fn skip_rest(&self, rest: &[Member<'_>]) -> TokenStream {
+        let codecs: Vec<_> = rest.iter().map(|member| &member.codec).collect();
+        let skips = quote!(#(#codecs::skip(reader)?;)*);
+        if rest.is_empty() || !self.is_appendable {
+            return skips;
+        }
+        quote!(if !reader.encoding().delimits_appendables() { #skips })
     }
 
     pub(crate) fn around_read(&self, steps: &TokenStream) -> TokenStream {
