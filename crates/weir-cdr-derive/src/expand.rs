@@ -10,7 +10,7 @@ use syn::{Data, DeriveInput, Error, Fields, GenericArgument, Ident, PathArgument
 
 use crate::attributes::{Extensibility, FieldAttributes, MEMBER_ID_MAX, StructAttributes};
 use crate::runs::{Runs, Size, variable};
-use crate::{crate_path, description, enumeration};
+use crate::{crate_path, description, enumeration, keys};
 
 /// Generates the implementations of `CdrValue` and, for a struct, `DdsType`.
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
@@ -31,9 +31,12 @@ fn expand_struct(input: &DeriveInput) -> Result<TokenStream> {
 
     let ident = &input.ident;
     let has_key = members.iter().any(|member| member.is_key);
-    let key = if has_key { key_items(&members, &cdr, attributes.extensibility) } else { TokenStream::new() };
-    let copy_key =
-        if has_key { copy_key(&members, &cdr, attributes.extensibility) } else { TokenStream::new() };
+    let (key, copy_key) = if has_key {
+        let copy_key = keys::copy_key(&members, &cdr, attributes.extensibility);
+        (keys::of_keyed(&members, &cdr, attributes.extensibility), copy_key)
+    } else {
+        (keys::of_keyless(&members, &cdr, attributes.extensibility), TokenStream::new())
+    };
     let value = value_items(&members, &cdr, attributes.extensibility);
     let name = &attributes.name;
     let description = description::of_struct(&members, &cdr, &attributes);
@@ -63,6 +66,7 @@ fn expand_struct(input: &DeriveInput) -> Result<TokenStream> {
 const INLINE_LEN_MAX: usize = 16;
 
 /// A field of the struct.
+#[derive(Clone)]
 pub(crate) struct Member<'a> {
     pub(crate) ident: &'a Ident,
     /// Its type; of an optional member, that of the value.
@@ -70,8 +74,8 @@ pub(crate) struct Member<'a> {
     /// The path to its functions: `<T as CdrValue>`, `Bounded<T, N>` or `Optional<T, ID>`.
     pub(crate) codec: TokenStream,
     pub(crate) size: Size,
-    id: u32,
-    is_key: bool,
+    pub(crate) id: u32,
+    pub(crate) is_key: bool,
     pub(crate) is_optional: bool,
 }
 
@@ -277,154 +281,6 @@ fn bulk_items(
     }
 }
 
-/// Generates the items of `CdrValue` that differ for a struct with key members: only those belong
-/// to the key.
-fn key_items(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
-    let (idents, codecs): (Vec<_>, Vec<_>) =
-        members.iter().filter(|member| member.is_key).map(|member| (member.ident, &member.codec)).unzip();
-    let delimited = Delimited::new(extensibility);
-    let (up_to_last, rest) = at_last_key(members);
-    let (steps, skip_rest) = (up_to_last.iter().map(copy_key_step), delimited.skip_rest(rest));
-    let copy = delimited.around_copy(&quote!(#(#steps)* #skip_rest));
-    let Delimited { layout, offset, open_writer, close_writer, .. } = &delimited;
-    let keys: Vec<_> = members.iter().filter(|member| member.is_key).collect();
-    let encode = Runs { cdr, layout: quote!(KEY_LAYOUT) }.encode(&keys, &quote!(encode_as_key));
-    let decode = delimited.around_read(&quote!(#(#codecs::decode_as_key(&mut self.#idents, reader)?;)*));
-    let by_id = KeysById::new(members, cdr, &delimited, &skip_rest);
-    let KeysById {
-        layout: layout_by_id,
-        end_offset,
-        encode: encode_by_id,
-        decode: decode_by_id,
-        copy: copy_by_id,
-    } = &by_id;
-    quote! {
-        const KEY_LAYOUT: #cdr::Layout =
-            #cdr::Layout::EMPTY #(.then(#codecs::KEY_LAYOUT))* #layout #layout_by_id;
-
-        #[inline]
-        fn end_offset_as_key(&self, offset: usize, encoding: #cdr::Encoding) -> usize {
-            #end_offset
-            #offset
-            #(let offset = #codecs::end_offset_as_key(&self.#idents, offset, encoding);)*
-            offset
-        }
-
-        #[inline]
-        fn encode_as_key(&self, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
-            #encode_by_id
-            #open_writer
-            #encode
-            #close_writer
-            ::core::result::Result::Ok(())
-        }
-
-        #[inline]
-        fn decode_as_key(&mut self, reader: &mut #cdr::CdrReader<'_>) -> #cdr::Result {
-            #decode_by_id
-            #decode
-            ::core::result::Result::Ok(())
-        }
-
-        #[inline]
-        fn copy_as_key(reader: &mut #cdr::CdrReader<'_>, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
-            #copy_by_id
-            #copy
-            ::core::result::Result::Ok(())
-        }
-    }
-}
-
-/// Generates `DdsType::copy_key`: like `copy_as_key`, but stops at the last key member.
-fn copy_key(members: &[Member<'_>], cdr: &TokenStream, extensibility: Extensibility) -> TokenStream {
-    let steps = at_last_key(members).0.iter().map(copy_key_step);
-    let delimited = Delimited::new(extensibility);
-    let copy = delimited.around_copy(&quote!(#(#steps)*));
-    let copy_by_id = KeysById::new(members, cdr, &delimited, &TokenStream::new()).copy;
-    quote! {
-        #[inline]
-        fn copy_key(reader: &mut #cdr::CdrReader<'_>, writer: &mut #cdr::CdrWriter<'_>) -> #cdr::Result {
-            #copy_by_id
-            #copy
-            ::core::result::Result::Ok(())
-        }
-    }
-}
-
-/// The code for keys in the order of member ids; empty if that is the order of declaration.
-#[derive(Default)]
-struct KeysById {
-    layout: TokenStream,
-    end_offset: TokenStream,
-    encode: TokenStream,
-    decode: TokenStream,
-    copy: TokenStream,
-}
-
-impl KeysById {
-    /// `skip_rest`: passes over the members behind the last key member.
-    fn new(
-        members: &[Member<'_>],
-        cdr: &TokenStream,
-        delimited: &Delimited,
-        skip_rest: &TokenStream,
-    ) -> Self {
-        let mut keys: Vec<_> = members.iter().filter(|member| member.is_key).collect();
-        if keys.is_sorted_by_key(|member| member.id) {
-            return Self::default();
-        }
-        keys.sort_by_key(|member| member.id);
-        let (idents, codecs): (Vec<_>, Vec<_>) =
-            keys.iter().map(|member| (member.ident, &member.codec)).unzip();
-        let steps = at_last_key(members).0.iter().map(|Member { ident, codec, is_key, .. }| {
-            if *is_key {
-                quote!(#codec::decode_into(&mut key.#ident, reader)?;)
-            } else {
-                quote!(#codec::skip(reader)?;)
-            }
-        });
-        let read = delimited.around_read(&quote!(#(#steps)* #skip_rest));
-        Self {
-            layout: quote!(.or_in_xcdr2(#cdr::Layout::EMPTY #(.then(#codecs::KEY_LAYOUT))*)),
-            end_offset: quote! {
-                if encoding.orders_keys_by_id() {
-                    #(let offset = #codecs::end_offset_as_key(&self.#idents, offset, encoding);)*
-                    return offset;
-                }
-            },
-            encode: quote! {
-                if writer.encoding().orders_keys_by_id() {
-                    #(#codecs::encode_as_key(&self.#idents, writer)?;)*
-                    return ::core::result::Result::Ok(());
-                }
-            },
-            decode: quote! {
-                if reader.encoding().orders_keys_by_id() {
-                    #(#codecs::decode_as_key(&mut self.#idents, reader)?;)*
-                    return ::core::result::Result::Ok(());
-                }
-            },
-            copy: quote! {
-                if writer.encoding().orders_keys_by_id() {
-                    let mut key = <Self as ::core::default::Default>::default();
-                    #read
-                    return #cdr::CdrValue::encode_as_key(&key, writer);
-                }
-            },
-        }
-    }
-}
-
-/// Splits the members behind the last key member.
-fn at_last_key<'a, 'b>(members: &'b [Member<'a>]) -> (&'b [Member<'a>], &'b [Member<'a>]) {
-    members.split_at(members.iter().rposition(|member| member.is_key).map_or(0, |last| last + 1))
-}
-
-fn copy_key_step(member: &Member<'_>) -> TokenStream {
-    let codec = &member.codec;
-    if member.is_key { quote!(#codec::copy_as_key(reader, writer)?;) } else { quote!(#codec::skip(reader)?;) }
-}
-
 /// Generates the code that reads a delimited value, for `decode` and `decode_into`. Trailing
 /// members that the sender does not have take their defaults.
 fn decode_delimited(members: &TokenStream) -> (TokenStream, TokenStream) {
@@ -489,7 +345,7 @@ impl Delimited {
 
     /// Generates code that passes over the last members. Where they are delimited, it does nothing: the end of the
     /// value is known, and the sender may not have them.
-    fn skip_rest(&self, rest: &[Member<'_>]) -> TokenStream {
+    pub(crate) fn skip_rest(&self, rest: &[Member<'_>]) -> TokenStream {
         let codecs: Vec<_> = rest.iter().map(|member| &member.codec).collect();
         let skips = quote!(#(#codecs::skip(reader)?;)*);
         if rest.is_empty() || !self.is_appendable {

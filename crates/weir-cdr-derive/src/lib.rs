@@ -7,6 +7,7 @@
 //! | `description` | what a type consists of |
 //! | `enumeration` | code generation for enums: enumerations and unions |
 //! | `expand` | code generation for structs |
+//! | `keys` | code generation for the keys of structs |
 //! | `runs` | consecutive members at constant offsets |
 //!
 //! The attributes are documented at the trait, `weir_cdr::DdsType`. Generic types and mutable
@@ -19,6 +20,7 @@ mod crate_path;
 mod description;
 mod enumeration;
 mod expand;
+mod keys;
 mod runs;
 
 /// Implements `CdrValue` and `DdsType` for a struct with named fields, and `CdrValue` for an enum.

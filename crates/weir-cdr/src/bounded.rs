@@ -13,6 +13,9 @@ pub trait CdrCollection: CdrValue {
     /// The layout of one element.
     const ELEMENT_LAYOUT: Layout;
 
+    /// The layout of the part of an element that belongs to a key.
+    const ELEMENT_KEY_LAYOUT: Layout = Self::ELEMENT_LAYOUT;
+
     /// Whether the elements are followed by a NUL, as in strings.
     const HAS_TERMINATOR: bool;
 
@@ -44,6 +47,24 @@ pub trait CdrCollection: CdrValue {
     /// # Errors
     /// As [`decode_bounded`](Self::decode_bounded) and [`CdrValue::encode`].
     fn copy_bounded(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>, max_len: u32) -> Result;
+
+    /// Reads what [`encode_as_key`](CdrValue::encode_as_key) writes of at most `max_len` elements.
+    ///
+    /// # Errors
+    /// As [`decode_bounded`](Self::decode_bounded).
+    #[inline]
+    fn decode_as_key_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result {
+        self.decode_into_bounded(reader, max_len)
+    }
+
+    /// Reads a value of at most `max_len` elements and writes the part that belongs to a key.
+    ///
+    /// # Errors
+    /// As [`copy_bounded`](Self::copy_bounded).
+    #[inline]
+    fn copy_as_key_bounded(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>, max_len: u32) -> Result {
+        Self::copy_bounded(reader, writer, max_len)
+    }
 }
 
 /// Codec of a member with `#[dds(max_len = MAX_LEN)]`: the functions of [`CdrValue`] with the bound
@@ -55,18 +76,24 @@ pub struct Bounded<T: CdrCollection, const MAX_LEN: u32>(PhantomData<T>);
 
 impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// As [`CdrValue::LAYOUT`], with a maximum size if the elements have one.
-    pub const LAYOUT: Layout = if T::HAS_TERMINATOR {
-        Layout::bounded_string(MAX_LEN as usize)
-    } else {
-        let sequence = T::ELEMENT_LAYOUT.bounded_sequence(MAX_LEN as usize);
-        if T::IS_DELIMITED { sequence.delimited() } else { sequence }
-    };
+    pub const LAYOUT: Layout = Self::layout(T::ELEMENT_LAYOUT);
+
+    /// As [`CdrValue::KEY_IS_WHOLE`].
+    pub const KEY_IS_WHOLE: bool = T::KEY_IS_WHOLE;
 
     /// As [`CdrValue::KEY_LAYOUT`].
-    pub const KEY_LAYOUT: Layout = Self::LAYOUT;
+    pub const KEY_LAYOUT: Layout = Self::layout(T::ELEMENT_KEY_LAYOUT);
 
     /// As [`CdrValue::BULK_ELEMENT`].
     pub const BULK_ELEMENT: Option<usize> = T::BULK_ELEMENT;
+
+    const fn layout(element: Layout) -> Layout {
+        if T::HAS_TERMINATOR {
+            return Layout::bounded_string(MAX_LEN as usize);
+        }
+        let sequence = element.bounded_sequence(MAX_LEN as usize);
+        if T::IS_DELIMITED { sequence.delimited() } else { sequence }
+    }
 
     /// As [`CdrValue::end_offset`].
     #[inline(always)]
@@ -156,7 +183,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// As [`CdrValue::end_offset_as_key`].
     #[inline(always)]
     pub fn end_offset_as_key(value: &T, offset: usize, encoding: Encoding) -> usize {
-        value.end_offset(offset, encoding)
+        value.end_offset_as_key(offset, encoding)
     }
 
     /// As [`CdrValue::encode_as_key`].
@@ -165,7 +192,10 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
     pub fn encode_as_key(value: &T, writer: &mut CdrWriter<'_>) -> Result {
-        Self::encode(value, writer)
+        if value.element_count() > MAX_LEN as usize {
+            return Err(CdrError::BoundExceeded { max: MAX_LEN });
+        }
+        value.encode_as_key(writer)
     }
 
     /// As [`CdrValue::decode_as_key`].
@@ -174,7 +204,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
     pub fn decode_as_key(value: &mut T, reader: &mut CdrReader<'_>) -> Result {
-        Self::decode_into(value, reader)
+        value.decode_as_key_bounded(reader, MAX_LEN)
     }
 
     /// As [`CdrValue::copy_as_key`].
@@ -183,6 +213,6 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
     pub fn copy_as_key(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
-        Self::copy(reader, writer)
+        T::copy_as_key_bounded(reader, writer, MAX_LEN)
     }
 }

@@ -16,8 +16,9 @@ use crate::{CdrReader, CdrValue, CdrWriter, Encoding, Extensibility, Result};
 /// | field | `#[dds(id = 7)]` | member id; default: one more than that of the previous field |
 ///
 /// There is no default extensibility because vendors disagree on it, and a mismatch fails silently.
-/// If a key field is a struct with key fields, only those belong to the key. The bound of a
-/// `String` is in bytes, without the NUL. Member ids matter for `Option`s in XCDR1, and for key hashes in XCDR2.
+/// If a key field is a struct with key fields, only those belong to the key; if it is another struct or a collection,
+/// the same holds for its fields or elements. The bound of a `String` is in bytes, without the NUL. Member ids matter
+/// for `Option`s in XCDR1, and for key hashes in XCDR2.
 ///
 /// A field may be an `Option`, unless it is a key. It is recognised by its name.
 ///

@@ -39,6 +39,13 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
     /// As [`CdrValue::LAYOUT`].
     pub const LAYOUT: Layout = T::LAYOUT.optional();
 
+    /// As [`CdrValue::KEY_IS_WHOLE`]: an optional member cannot be a key, so a key that it is a part of anyway contains
+    /// all of it.
+    pub const KEY_IS_WHOLE: bool = true;
+
+    /// As [`CdrValue::KEY_LAYOUT`].
+    pub const KEY_LAYOUT: Layout = Self::LAYOUT;
+
     /// As [`CdrValue::end_offset`].
     #[inline]
     pub fn end_offset(value: &Option<T>, offset: usize, encoding: Encoding) -> usize {
@@ -146,6 +153,39 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
     #[inline]
     pub fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         Self::encode(&Self::decode(reader)?, writer)
+    }
+
+    /// As [`CdrValue::end_offset_as_key`].
+    #[inline]
+    pub fn end_offset_as_key(value: &Option<T>, offset: usize, encoding: Encoding) -> usize {
+        Self::end_offset(value, offset, encoding)
+    }
+
+    /// As [`CdrValue::encode_as_key`].
+    ///
+    /// # Errors
+    /// As [`encode`](Self::encode).
+    #[inline]
+    pub fn encode_as_key(value: &Option<T>, writer: &mut CdrWriter<'_>) -> Result {
+        Self::encode(value, writer)
+    }
+
+    /// As [`CdrValue::decode_as_key`].
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    #[inline]
+    pub fn decode_as_key(value: &mut Option<T>, reader: &mut CdrReader<'_>) -> Result {
+        Self::decode_into(value, reader)
+    }
+
+    /// As [`CdrValue::copy_as_key`].
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    #[inline]
+    pub fn copy_as_key(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
+        Self::copy(reader, writer)
     }
 
     /// Reads the header and skips the value. Returns a reader of the value, unless it is absent.

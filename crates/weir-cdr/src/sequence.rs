@@ -24,6 +24,8 @@ impl<T: CdrValue> CdrValue for Vec<T> {
             skip_many: T::skip_many,
         },
     };
+    const KEY_IS_WHOLE: bool = T::KEY_IS_WHOLE;
+    const KEY_LAYOUT: Layout = if T::KEY_IS_WHOLE { Self::LAYOUT } else { T::KEY_LAYOUT.sequence() };
     const BULK_ELEMENT: Option<usize> = if T::IS_PRIMITIVE { T::LAYOUT.fixed_size() } else { None };
 
     #[inline]
@@ -66,6 +68,43 @@ impl<T: CdrValue> CdrValue for Vec<T> {
     #[inline]
     fn copy(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         Self::copy_bounded(reader, writer, u32::MAX)
+    }
+
+    #[inline]
+    fn end_offset_as_key(&self, offset: usize, encoding: Encoding) -> usize {
+        if T::KEY_IS_WHOLE {
+            return self.end_offset(offset, encoding);
+        }
+        let offset = encoding.align(encoding.delimiter_end(offset), 4) + 4;
+        self.iter().fold(offset, |offset, value| value.end_offset_as_key(offset, encoding))
+    }
+
+    #[inline]
+    fn encode_as_key(&self, writer: &mut CdrWriter<'_>) -> Result {
+        if T::KEY_IS_WHOLE {
+            return self.encode(writer);
+        }
+        let open = writer.open_delimited()?;
+        writer.write_length(self.len())?;
+        self.iter().try_for_each(|value| value.encode_as_key(writer))?;
+        writer.close_delimited(open)
+    }
+
+    #[inline]
+    fn decode_as_key(&mut self, reader: &mut CdrReader<'_>) -> Result {
+        self.decode_as_key_bounded(reader, u32::MAX)
+    }
+
+    #[inline]
+    fn decode_new_as_key(reader: &mut CdrReader<'_>) -> Result<Self> {
+        let mut values = Self::new();
+        values.decode_as_key(reader)?;
+        Ok(values)
+    }
+
+    #[inline]
+    fn copy_as_key(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
+        Self::copy_as_key_bounded(reader, writer, u32::MAX)
     }
 
     #[inline(always)]
@@ -128,6 +167,7 @@ const ELEMENT_MAX: usize = 8;
 
 impl<T: CdrValue> CdrCollection for Vec<T> {
     const ELEMENT_LAYOUT: Layout = T::LAYOUT;
+    const ELEMENT_KEY_LAYOUT: Layout = T::KEY_LAYOUT;
     const HAS_TERMINATOR: bool = false;
     const IS_DELIMITED: bool = !T::IS_PRIMITIVE;
 
@@ -166,6 +206,34 @@ impl<T: CdrValue> CdrCollection for Vec<T> {
         reader.close_delimited(open);
         writer.close_delimited(open_out)
     }
+
+    #[inline]
+    fn decode_as_key_bounded(&mut self, reader: &mut CdrReader<'_>, max_len: u32) -> Result {
+        if T::KEY_IS_WHOLE {
+            return self.decode_into_bounded(reader, max_len);
+        }
+        let open = reader.open_delimited()?;
+        let count = within(reader.take_count(const { T::KEY_LAYOUT.min_sizes() })?, max_len)?;
+        self.clear();
+        for _ in 0..count {
+            self.push(T::decode_new_as_key(reader)?);
+        }
+        reader.close_delimited(open);
+        Ok(())
+    }
+
+    #[inline]
+    fn copy_as_key_bounded(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>, max_len: u32) -> Result {
+        if T::KEY_IS_WHOLE {
+            return Self::copy_bounded(reader, writer, max_len);
+        }
+        let (open, open_out) = (reader.open_delimited()?, writer.open_delimited()?);
+        let count = take_count::<T>(reader, max_len)?;
+        writer.write_length(count)?;
+        (0..count).try_for_each(|_| T::copy_as_key(reader, writer))?;
+        reader.close_delimited(open);
+        writer.close_delimited(open_out)
+    }
 }
 
 /// Out of line, so that only short code is always inlined.
@@ -189,6 +257,11 @@ fn take_count<T: CdrValue>(reader: &mut CdrReader<'_>, max_len: u32) -> Result<u
         let _ = <Vec<T> as CdrValue>::LAYOUT;
         T::LAYOUT.min_sizes()
     };
-    let count = reader.take_count(min_sizes)?;
+    within(reader.take_count(min_sizes)?, max_len)
+}
+
+/// Checks a number of elements.
+#[inline(always)]
+pub(crate) fn within(count: usize, max_len: u32) -> Result<usize> {
     if count > max_len as usize { Err(CdrError::BoundExceeded { max: max_len }) } else { Ok(count) }
 }

@@ -12,8 +12,9 @@ use crate::{CdrError, CdrReader, CdrWriter, Encoding, Layout, Result, TypeDescri
 /// The methods whose names end in `_slice`, `_vec`, `_array` or `_many` process several consecutive
 /// values. They exist so that primitives can do it in one copy; other types keep the provided ones.
 /// Those with `key` in their names process the part of the value that belongs to the key if a
-/// member of this type is a key member: everything, except for structs that have key members
-/// themselves.
+/// member of this type is a key member (DDS-XTypes 1.3, 7.6.8). Of a struct with key members that is
+/// these, of another struct all members, and of a collection all elements; of each of them again
+/// the part that belongs to the key. Of all others it is everything.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no CDR form",
     label = "not a type that DDS can carry",
@@ -22,6 +23,9 @@ use crate::{CdrError, CdrReader, CdrWriter, Encoding, Layout, Result, TypeDescri
 pub trait CdrValue: Sized {
     /// Bounds on the serialized size (XCDR1).
     const LAYOUT: Layout;
+
+    /// Whether the part that belongs to a key is always the whole value, in every encoding.
+    const KEY_IS_WHOLE: bool = true;
 
     /// The layout of the part that belongs to a key.
     const KEY_LAYOUT: Layout = Self::LAYOUT;
@@ -110,6 +114,15 @@ pub trait CdrValue: Sized {
     #[inline]
     fn decode_as_key(&mut self, reader: &mut CdrReader<'_>) -> Result {
         self.decode_into(reader)
+    }
+
+    /// Reads what [`encode_as_key`](Self::encode_as_key) writes, to a new value.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    #[inline]
+    fn decode_new_as_key(reader: &mut CdrReader<'_>) -> Result<Self> {
+        Self::decode(reader)
     }
 
     /// Reads a whole value and writes the part that belongs to a key.
@@ -207,16 +220,7 @@ pub trait CdrValue: Sized {
     /// As for one.
     #[inline]
     fn decode_array<const N: usize>(reader: &mut CdrReader<'_>) -> Result<[Self; N]> {
-        let mut first_error = Ok(());
-        let values: [Option<Self>; N] = core::array::from_fn(|_| {
-            first_error.ok()?;
-            Self::decode(reader).map_err(|error| first_error = Err(error)).ok()
-        });
-        first_error?;
-        Ok(values.map(|value| match value {
-            Some(value) => value,
-            None => unreachable!("an element is only missing after an error"),
-        }))
+        array_of(|| Self::decode(reader))
     }
 
     /// [`skip`](Self::skip) of several values.
@@ -236,4 +240,19 @@ pub trait CdrValue: Sized {
     fn copy_many(count: usize, reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         (0..count).try_for_each(|_| Self::copy(reader, writer))
     }
+}
+
+/// Returns an array of the values that `next` returns.
+#[inline]
+pub(crate) fn array_of<T, const N: usize>(mut next: impl FnMut() -> Result<T>) -> Result<[T; N]> {
+    let mut first_error = Ok(());
+    let values: [Option<T>; N] = core::array::from_fn(|_| {
+        first_error.ok()?;
+        next().map_err(|error| first_error = Err(error)).ok()
+    });
+    first_error?;
+    Ok(values.map(|value| match value {
+        Some(value) => value,
+        None => unreachable!("an element is only missing after an error"),
+    }))
 }

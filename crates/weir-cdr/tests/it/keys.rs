@@ -310,3 +310,135 @@ fn key_hashes_have_the_order_of_member_ids_and_payloads_that_of_declaration() {
         assert_eq!((key.late, key.nested.b, key.nested.a, key.early), (0x0909, 0x0b, 0x0a0a, 0x0101_0101));
     }
 }
+
+/// A key member of this type means all its members, but of each only its own key. From the tests of Cyclone DDS.
+#[derive(Clone, Debug, Default, PartialEq, DdsType)]
+#[dds(extensibility = "final")]
+struct Keyless {
+    #[dds(id = 3)]
+    x: u8,
+    #[dds(id = 2)]
+    y: u8,
+    #[dds(id = 1)]
+    z: Innermost,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, DdsType)]
+#[dds(extensibility = "final")]
+struct Innermost {
+    #[dds(key)]
+    a: u8,
+    b: u8,
+    #[dds(key)]
+    c: u64,
+}
+
+/// Checks the key of a value in this form (big-endian), encoded and copied from samples, and that it reads as
+/// `only_key`.
+fn check_key<T: DdsType + PartialEq + std::fmt::Debug>(
+    value: &T,
+    only_key: &T,
+    form: Encoding,
+    expected: &[u8],
+) -> Result<(), CdrError> {
+    let mut key = vec![0xee; value.key_size(form)];
+    value.encode_key(&mut CdrWriter::new(&mut key, Endianness::Big, form))?;
+    assert_eq!(key, expected);
+    for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
+        let sample = encode(value, Endianness::Little, encoding)?;
+        let mut copied = [0xee; 64];
+        let mut writer = CdrWriter::new(&mut copied, Endianness::Big, form);
+        T::copy_key(&mut CdrReader::new(&sample, Endianness::Little, encoding), &mut writer)?;
+        assert_eq!(writer.written(), expected, "{encoding:?}");
+    }
+    assert_eq!(&T::decode_key(&mut CdrReader::new(&key, Endianness::Big, form))?, only_key);
+    Ok(())
+}
+
+#[test]
+fn of_a_struct_without_keys_each_member_contributes_its_own_key() {
+    #[derive(Clone, Debug, Default, PartialEq, DdsType)]
+    #[dds(extensibility = "final")]
+    struct Outer {
+        #[dds(key, id = 3)]
+        d: Keyless,
+        #[dds(id = 2)]
+        e: u32,
+        #[dds(key, id = 1)]
+        f: u32,
+    }
+    let z = Innermost { a: 3, b: 4, c: 5 };
+    let value = Outer { d: Keyless { x: 1, y: 2, z: z.clone() }, e: 10, f: 20 };
+    let only_key = Outer { d: Keyless { x: 1, y: 2, z: Innermost { b: 0, ..z } }, e: 0, f: 20 };
+    let declared = [1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 20];
+    check_key(&value, &only_key, Encoding::Xcdr2, &declared).unwrap();
+    let by_id = [0, 0, 0, 20, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 2, 1];
+    check_key(&value, &only_key, Encoding::PlainXcdr2, &by_id).unwrap();
+    assert_eq!(Outer::MAX_KEY_SIZE_XCDR2, Some(by_id.len()));
+    let aligned = [1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 20];
+    check_key(&value, &only_key, Encoding::Xcdr1, &aligned).unwrap();
+    assert_eq!(Outer::MAX_KEY_SIZE, Some(aligned.len()));
+    #[rustfmt::skip]
+    assert_eq!(key_payload(&value, Encoding::Xcdr2).unwrap(), [
+        0, 7, 0, 0, 1, 2, 3, 0, 5, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0,
+    ]);
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, DdsType)]
+#[dds(extensibility = "final")]
+struct Item {
+    #[dds(key)]
+    a: u32,
+    b: u32,
+}
+
+#[test]
+fn of_a_collection_each_element_contributes_its_own_key() {
+    #[derive(Clone, Debug, Default, PartialEq, DdsType)]
+    #[dds(extensibility = "final")]
+    struct Sequence {
+        #[dds(key)]
+        items: Vec<Item>,
+    }
+    #[derive(Clone, Debug, Default, PartialEq, DdsType)]
+    #[dds(extensibility = "final")]
+    struct Bounded {
+        #[dds(key, max_len = 2)]
+        items: Vec<Item>,
+    }
+    #[derive(Clone, Debug, Default, PartialEq, DdsType)]
+    #[dds(extensibility = "final")]
+    struct Array {
+        #[dds(key)]
+        items: [[Item; 1]; 2],
+    }
+    #[derive(Clone, Debug, Default, PartialEq, DdsType)]
+    #[dds(extensibility = "final")]
+    struct Map {
+        #[dds(key)]
+        items: std::collections::BTreeMap<u32, Item>,
+    }
+    let (items, keys) =
+        ([Item { a: 5, b: 6 }, Item { a: 7, b: 8 }], [Item { a: 5, b: 0 }, Item { a: 7, b: 0 }]);
+    let sequence = |items: &[Item]| Sequence { items: items.to_vec() };
+    let bounded = |items: &[Item]| Bounded { items: items.to_vec() };
+    let delimited = [0, 0, 0, 12, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 7];
+    check_key(&sequence(&items), &sequence(&keys), Encoding::PlainXcdr2, &delimited).unwrap();
+    check_key(&sequence(&items), &sequence(&keys), Encoding::Xcdr2, &delimited).unwrap();
+    check_key(&sequence(&items), &sequence(&keys), Encoding::Xcdr1, &delimited[4..]).unwrap();
+    check_key(&bounded(&items), &bounded(&keys), Encoding::PlainXcdr2, &delimited).unwrap();
+    assert_eq!((Bounded::MAX_KEY_SIZE, Bounded::MAX_KEY_SIZE_XCDR2), (Some(12), Some(16)));
+    let many = Bounded { items: vec![Item::default(); 3] };
+    assert_eq!(key_payload(&many, Encoding::Xcdr1), Err(CdrError::BoundExceeded { max: 2 }));
+
+    let array = |items: &[Item; 2]| Array { items: items.clone().map(|item| [item]) };
+    let nested = [0, 0, 0, 16, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 4, 0, 0, 0, 7];
+    check_key(&array(&items), &array(&keys), Encoding::PlainXcdr2, &nested).unwrap();
+    check_key(&array(&items), &array(&keys), Encoding::Xcdr1, &[0, 0, 0, 5, 0, 0, 0, 7]).unwrap();
+    assert_eq!((Array::MAX_KEY_SIZE, Array::MAX_KEY_SIZE_XCDR2), (Some(8), Some(20)));
+
+    let map = |items: &[Item]| Map { items: (1..).zip(items.to_vec()).collect() };
+    let entries = [0, 0, 0, 20, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 7];
+    check_key(&map(&items), &map(&keys), Encoding::PlainXcdr2, &entries).unwrap();
+    check_key(&map(&items), &map(&keys), Encoding::Xcdr1, &entries[4..]).unwrap();
+}
