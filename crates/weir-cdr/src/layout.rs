@@ -28,6 +28,8 @@ pub struct Layout {
     /// including appendable types.
     is_fixed_2: bool,
     is_fixed_2_plain: bool,
+    /// Whether all values have the same bytes in XCDR1 and in XCDR2 without delimiters of structs.
+    is_same_in_xcdr2: bool,
     /// The size of the first primitive; 0 if there is none.
     first: usize,
     /// The size of the largest primitive; 1 if there is none.
@@ -51,6 +53,7 @@ impl Layout {
         is_fixed: true,
         is_fixed_2: true,
         is_fixed_2_plain: true,
+        is_same_in_xcdr2: true,
         first: 0,
         largest: 1,
     };
@@ -60,7 +63,8 @@ impl Layout {
 
     /// A primitive of 1, 2, 4 or 8 bytes.
     pub const fn primitive(size: usize) -> Self {
-        let mut layout = Self { min_size: size, min_size_2: size, first: size, largest: size, ..Self::EMPTY };
+        let is_same_in_xcdr2 = Encoding::Xcdr1.alignment(size) == Encoding::Xcdr2.alignment(size);
+        let mut layout = Self { is_same_in_xcdr2, first: size, largest: size, ..Self::EMPTY.at_least(size) };
         let mut start = 0;
         while start < PERIOD {
             layout.max_end[start] = Encoding::Xcdr1.align(start, size) + size;
@@ -78,7 +82,7 @@ impl Layout {
 
     /// A sequence of elements of this layout, without a bound.
     pub const fn sequence(self) -> Self {
-        Self::unbounded(4)
+        Self { is_same_in_xcdr2: self.is_same_in_xcdr2, ..Self::unbounded(4) }
     }
 
     /// A sequence of at most `max_len` elements of this layout.
@@ -97,6 +101,7 @@ impl Layout {
             is_fixed: self.is_fixed && next.is_fixed,
             is_fixed_2: self.is_fixed_2 && next.is_fixed_2,
             is_fixed_2_plain: self.is_fixed_2_plain && next.is_fixed_2_plain,
+            is_same_in_xcdr2: self.is_same_in_xcdr2 && next.is_same_in_xcdr2,
             first: if self.first == 0 { next.first } else { self.first },
             largest: larger(self.largest, next.largest),
         }
@@ -111,6 +116,7 @@ impl Layout {
             is_fixed: self.is_fixed && other.is_fixed,
             is_fixed_2: self.is_fixed_2 && other.is_fixed_2,
             is_fixed_2_plain: self.is_fixed_2_plain && other.is_fixed_2_plain,
+            is_same_in_xcdr2: self.is_same_in_xcdr2 && other.is_same_in_xcdr2,
             // The smaller one implies less padding before a run than there may be, which only makes
             // runs fewer.
             first: if self.first == other.first { self.first } else { 1 },
@@ -134,7 +140,7 @@ impl Layout {
         // XCDR1: the long form of the header takes 12 bytes, and the value's offsets are relative
         // to its own start.
         let present = Self { max_end_2: Self::primitive(1).then(self).max_end_2, ..self };
-        let mut layout = present.variable().at_least(1);
+        let mut layout = Self { is_same_in_xcdr2: false, ..present.variable().at_least(1) };
         let mut start = 0;
         while start < PERIOD {
             let header = Encoding::Xcdr1.align(start, 4) + 12;
@@ -152,6 +158,7 @@ impl Layout {
             min_size_2: delimited.min_size_2,
             is_fixed_2: false,
             is_fixed_2_plain: false,
+            is_same_in_xcdr2: false,
             ..self
         }
     }
@@ -164,7 +171,7 @@ impl Layout {
 
     /// This layout in XCDR1, and another one of the same members in another order in XCDR2.
     pub const fn or_in_xcdr2(self, other: Self) -> Self {
-        Self { max_end_2: other.max_end_2, ..self.variable() }
+        Self { max_end_2: other.max_end_2, is_same_in_xcdr2: false, ..self.variable() }
     }
 
     /// This layout repeated `count` times: an array. Takes O(log `count`) steps.
@@ -192,6 +199,11 @@ impl Layout {
             Encoding::Xcdr1 | Encoding::PlainXcdr2 => self.min_size,
             Encoding::Xcdr2 => self.min_size_2,
         }
+    }
+
+    /// Whether all values have the same bytes in XCDR1 and in [`Encoding::PlainXcdr2`].
+    pub const fn is_same_in_xcdr2(self) -> bool {
+        self.is_same_in_xcdr2
     }
 
     /// The minimum sizes for [`CdrReader::take_count`](crate::CdrReader::take_count).
@@ -276,7 +288,11 @@ const fn smaller(a: usize, b: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::String;
+    use alloc::vec::Vec;
+
     use super::*;
+    use crate::CdrValue;
 
     #[test]
     fn alignment_between_members_is_counted() {
@@ -320,6 +336,23 @@ mod tests {
         assert_eq!(layout.max_size_in(Encoding::PlainXcdr2), Some(16));
         assert_eq!(layout.repeat(2).delimited().max_size_in(Encoding::PlainXcdr2), Some(36));
         assert_eq!(layout.repeat(2).delimited().max_size(), layout.repeat(2).max_size());
+    }
+
+    #[test]
+    fn what_is_aligned_delimited_or_ordered_differs_between_the_encodings() {
+        let (word, double) = (Layout::primitive(4), Layout::primitive(8));
+        let text = word.then(Layout::STRING);
+        for same in [word, text, text.appendable(), Layout::bounded_string(9), word.sequence(), word.or(text)]
+        {
+            assert!(same.is_same_in_xcdr2(), "{same:?}");
+        }
+        let by_id = text.or_in_xcdr2(Layout::STRING.then(word));
+        for differs in
+            [double, text.then(double), double.sequence(), word.optional(), text.delimited(), by_id]
+        {
+            assert!(!differs.is_same_in_xcdr2(), "{differs:?}");
+        }
+        assert!(!Vec::<String>::LAYOUT.is_same_in_xcdr2());
     }
 
     #[test]

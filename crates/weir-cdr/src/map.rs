@@ -10,13 +10,14 @@ impl<K: CdrValue + Ord, V: CdrValue> CdrValue for BTreeMap<K, V> {
     // compile.
     const LAYOUT: Layout = {
         assert!(<Self as CdrCollection>::ELEMENT_LAYOUT.min_size() > 0, "an entry takes at least one byte");
-        <Self as CdrCollection>::ELEMENT_LAYOUT.sequence()
+        let entries = <Self as CdrCollection>::ELEMENT_LAYOUT.sequence();
+        if Self::IS_DELIMITED { entries.delimited() } else { entries }
     };
     const KEY_IS_WHOLE: bool = K::KEY_IS_WHOLE && V::KEY_IS_WHOLE;
     const KEY_LAYOUT: Layout = if Self::KEY_IS_WHOLE {
         Self::LAYOUT
     } else {
-        <Self as CdrCollection>::ELEMENT_KEY_LAYOUT.sequence()
+        <Self as CdrCollection>::ELEMENT_KEY_LAYOUT.sequence().delimited()
     };
 
     #[inline]

@@ -14,7 +14,8 @@ impl<T: CdrValue> CdrValue for Vec<T> {
     // data could exhaust the stack.
     const LAYOUT: Layout = {
         assert!(T::LAYOUT.min_size() > 0, "the elements of a sequence must take at least one byte");
-        T::LAYOUT.sequence()
+        let sequence = T::LAYOUT.sequence();
+        if T::IS_PRIMITIVE { sequence } else { sequence.delimited() }
     };
     const DESCRIPTION: TypeDescription = TypeDescription::Sequence {
         element: &ElementDescription {
@@ -25,7 +26,8 @@ impl<T: CdrValue> CdrValue for Vec<T> {
         },
     };
     const KEY_IS_WHOLE: bool = T::KEY_IS_WHOLE;
-    const KEY_LAYOUT: Layout = if T::KEY_IS_WHOLE { Self::LAYOUT } else { T::KEY_LAYOUT.sequence() };
+    const KEY_LAYOUT: Layout =
+        if T::KEY_IS_WHOLE { Self::LAYOUT } else { T::KEY_LAYOUT.sequence().delimited() };
     const BULK_ELEMENT: Option<usize> = if T::IS_PRIMITIVE { T::LAYOUT.fixed_size() } else { None };
 
     #[inline]

@@ -5,6 +5,7 @@
 //! form of the writer's representation (RTPS 2.5, 9.6.4.8; DDS-XTypes 1.3, 7.6.8).
 
 use weir_cdr::{CdrReader, CdrWriter, DdsType, Encoding, Endianness};
+use weir_rtps::reader::HashOfKey;
 
 use crate::error::Result;
 
@@ -58,6 +59,13 @@ pub(crate) fn instance_of_key_hash<T: DdsType>(hash: [u8; 16]) -> Option<[u8; 16
     let len = T::MAX_KEY_SIZE.filter(|len| *len <= hash.len())?;
     let key = T::decode_key(&mut CdrReader::new(&hash[..len], Endianness::Big, Encoding::Xcdr1)).ok()?;
     instance_of(&key).ok()
+}
+
+/// Returns the function that computes the key hash in XCDR1 from a payload of the key, for types where that hash is a
+/// digest of other bytes than what identifies an instance.
+pub(crate) fn hash_of_key<T: DdsType>() -> Option<HashOfKey> {
+    let differs = hashes_are_digests::<T>() && !T::KEY_LAYOUT.is_same_in_xcdr2();
+    differs.then_some(|key| hash_of_payload::<T>(key, true, |_| Encoding::Xcdr1))
 }
 
 #[inline(always)]
@@ -136,5 +144,40 @@ mod tests {
         let instance = instance_of(&sample).unwrap();
         assert_eq!(instance, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0, 0, 0]);
         assert_eq!(instance_of_key_hash::<Aligned>(on_wire), Some(instance));
+    }
+
+    #[derive(DdsType, Default)]
+    #[dds(extensibility = "final", crate = "weir_cdr")]
+    struct Named {
+        #[dds(key)]
+        name: String,
+        #[dds(key)]
+        id: i64,
+    }
+
+    #[derive(DdsType, Default)]
+    #[dds(extensibility = "final", crate = "weir_cdr")]
+    struct Text {
+        #[dds(key)]
+        name: String,
+    }
+
+    #[test]
+    fn the_digest_in_xcdr1_is_known_from_the_key_that_a_reader_keeps() {
+        let sample = Named { name: "abcd".to_owned(), id: 1 };
+        let on_wire = key_hash_of(&sample, Encoding::Xcdr1).unwrap();
+        // Padded to a multiple of eight before the number, which XCDR2 does not do.
+        let key = [0, 0, 0, 5, b'a', b'b', b'c', b'd', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+        assert_eq!(on_wire, weir_cdr::key_hash_md5(&key));
+        assert_ne!(on_wire, instance_of(&sample).unwrap());
+        assert_eq!(instance_of_key_hash::<Named>(on_wire), None);
+        for encoding in [Encoding::Xcdr1, Encoding::Xcdr2] {
+            let mut payload = Vec::new();
+            weir_cdr::to_payload_in(&sample, encoding, &mut payload).unwrap();
+            let kept = key_payload_of::<Named>(&payload, false).unwrap();
+            assert_eq!(hash_of_key::<Named>().unwrap()(&kept), Some(on_wire));
+        }
+        assert!(hash_of_key::<Text>().is_none(), "the digest is what identifies the instance");
+        assert!(hash_of_key::<Aligned>().is_none(), "the hash is no digest");
     }
 }

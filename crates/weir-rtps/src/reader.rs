@@ -22,6 +22,7 @@ mod counters;
 mod counts;
 mod deferred;
 mod delivery;
+mod digests;
 mod ecn;
 mod enforced;
 mod entries;
@@ -84,7 +85,7 @@ use writer_memory::WriterMemory;
 use writer_proxy::{Arrival, Author, Position, ProxyMemory, WriterProxy};
 
 pub use crate::instance_deadlines::DeadlineMissedStatus;
-pub use config::{KeyOf, KeyOfHash, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
+pub use config::{HashOfKey, KeyOf, KeyOfHash, KeyPayloadOf, ReaderConfig, ReassemblyLimits};
 pub use counters::ReaderCounters;
 pub use enforced::WriterPolicies;
 pub use query::{PayloadOrder, SampleQuery};
@@ -396,18 +397,24 @@ impl ReaderCore {
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
                 delivery.count_skipped(proxy, lost);
-                let sample = match sample(&self.config, proxy, data, source_timestamp) {
-                    Ok(sample)
-                        if BY_POLICIES
-                            && delivery.cache.leaves_out(&sample, data.inline_qos.as_ref(), true) =>
-                    {
-                        return delivery.leave_out(now, proxy, sn);
-                    }
-                    Ok(sample) => sample,
-                    Err(Malformed) => {
-                        return delivery.pass_over(now, proxy, sn, ends_set(data.payload, data.inline_qos));
-                    }
-                };
+                let sample =
+                    match sample(&self.config, &delivery.cache.instances, proxy, data, source_timestamp) {
+                        Ok(sample)
+                            if BY_POLICIES
+                                && delivery.cache.leaves_out(&sample, data.inline_qos.as_ref(), true) =>
+                        {
+                            return delivery.leave_out(now, proxy, sn);
+                        }
+                        Ok(sample) => sample,
+                        Err(Malformed) => {
+                            return delivery.pass_over(
+                                now,
+                                proxy,
+                                sn,
+                                ends_set(data.payload, data.inline_qos),
+                            );
+                        }
+                    };
                 if let Some(rejection) = delivery.cache.refusal(sample.key, sample.payload.len())
                     && delivery.cache.refuses(sample.kind, sample.key, sample.payload.len())
                 {
@@ -421,7 +428,7 @@ impl ReaderCore {
                 }
             }
             Arrival::Ahead => {
-                match sample(&self.config, proxy, data, source_timestamp) {
+                match sample(&self.config, &delivery.cache.instances, proxy, data, source_timestamp) {
                     Ok(sample)
                         if BY_POLICIES
                             && delivery.cache.leaves_out(&sample, data.inline_qos.as_ref(), false) =>

@@ -8,7 +8,7 @@ use weir_wire::Guid;
 
 use crate::clock;
 use crate::error::Result;
-use crate::key::{instance_of_key_hash, instance_of_payload, key_payload_of};
+use crate::key::{hash_of_key, instance_of_key_hash, instance_of_payload, key_payload_of};
 use crate::qos::{DataReaderQos, check_policies};
 
 pub(crate) fn check_qos(qos: &DataReaderQos) -> Result<()> {
@@ -34,6 +34,7 @@ pub(super) fn core_config<T: DdsType>(guid: Guid, qos: &DataReaderQos, hash_seed
         hash_seed,
         key_of: T::HAS_KEY.then_some(instance_of_payload::<T> as KeyOf),
         key_of_hash: T::HAS_KEY.then_some(instance_of_key_hash::<T> as KeyOfHash),
+        hash_of_key: hash_of_key::<T>(),
         key_payload_of: T::HAS_KEY.then_some(key_payload_of::<T> as KeyPayloadOf),
         clock: Some(clock::now),
         ..ReaderConfig::new(guid, qos.reliability)

@@ -22,6 +22,9 @@ pub type KeyOf = fn(payload: &[u8], is_key: bool) -> Option<[u8; 16]>;
 /// Converts a KEY_HASH, as writers in XCDR1 send it, to the instance key. Returns `None` if that is not possible.
 pub type KeyOfHash = fn(key_hash: [u8; 16]) -> Option<[u8; 16]>;
 
+/// Computes the KEY_HASH, as writers in XCDR1 send it, from a payload that holds only the key.
+pub type HashOfKey = fn(key_payload: &[u8]) -> Option<[u8; 16]>;
+
 /// Converts a payload, as passed to [`KeyOf`], to one that holds only the key.
 pub type KeyPayloadOf = fn(payload: &[u8], is_key: bool) -> Option<Box<[u8]>>;
 
@@ -40,6 +43,10 @@ pub struct ReaderConfig {
     pub key_of: Option<KeyOf>,
     /// Converts the KEY_HASHes of writers in XCDR1. `None`: they are instance keys. Those of other writers are.
     pub key_of_hash: Option<KeyOfHash>,
+    /// Computes the KEY_HASHes of writers in XCDR1 if instance keys do not follow from them. The reader then remembers
+    /// them with the instances whose key it keeps, and a KEY_HASH names none of the others. `None`: one that cannot be
+    /// converted is an instance key. Not for readers with a limits table: they reserve no memory for it.
+    pub hash_of_key: Option<HashOfKey>,
     /// Extracts the key payload that is kept per instance. `None`: none is kept.
     pub key_payload_of: Option<KeyPayloadOf>,
     /// Whether it wants samples from before it was matched (any durability but VOLATILE).
@@ -99,6 +106,7 @@ impl ReaderConfig {
             history: History::KeepLast(1),
             key_of: None,
             key_of_hash: None,
+            hash_of_key: None,
             key_payload_of: None,
             wants_history: true,
             remembers_writers: true,

@@ -9,6 +9,7 @@ use hashbrown::HashTable;
 use weir_wire::Guid;
 
 use super::config::{KeyPayloadOf, ReaderConfig};
+use super::digests::Digests;
 use super::index_set::IndexSet;
 use super::registrations::Registrations;
 use super::states::InstanceState;
@@ -193,6 +194,7 @@ pub(super) struct Instances {
     last_next: Option<(Key, u32)>,
     /// Bytes of all key payloads.
     key_bytes: usize,
+    digests: Digests,
 }
 
 /// What the instances of a reader reserve.
@@ -227,11 +229,11 @@ impl InstancesSize {
 
 impl Instances {
     pub(super) fn new(config: &ReaderConfig, size: Option<InstancesSize>) -> Self {
-        let is_keyed = config.key_of.is_some();
+        let (is_keyed, hasher) = (config.key_of.is_some(), KeyHasher::new(config.hash_seed));
         let mut instances = Self {
             is_keyed,
             max: config.max_instances.map_or(config::INSTANCES_MAX, |max| max as usize),
-            hasher: KeyHasher::new(config.hash_seed),
+            hasher,
             list: if is_keyed { Vec::new() } else { vec![Instance::new(Key::default())] },
             registrations: Registrations::default(),
             vacant: Vec::new(),
@@ -241,6 +243,7 @@ impl Instances {
             occupied: IndexSet::default(),
             last_next: None,
             key_bytes: 0,
+            digests: Digests::new(config, hasher),
         };
         match size {
             Some(size) if is_keyed => instances.reserve(size),
@@ -360,7 +363,10 @@ impl Instances {
     #[cold]
     pub(super) fn forget(&mut self, index: u32) {
         let instance = &mut self.list[index as usize];
-        self.key_bytes -= instance.key_payload.take().map_or(0, |key| key.len());
+        if let Some(key) = instance.key_payload.take() {
+            self.key_bytes -= key.len();
+            self.digests.note(index, &key, false);
+        }
         if let Ok(place) = self.table.find_entry(self.hasher.hash(instance.key), |other| *other == index) {
             place.remove();
             instance.is_known = false;
@@ -381,8 +387,19 @@ impl Instances {
             return;
         }
         let key = key_payload_of(payload, kind != ChangeKind::Alive);
-        self.key_bytes += key.as_ref().map_or(0, |key| key.len());
+        if let Some(key) = &key {
+            self.key_bytes += key.len();
+            self.digests.note(index, key, true);
+        }
         self.list[index as usize].key_payload = key;
+    }
+
+    /// The key of the instance that a writer in XCDR1 names by a KEY_HASH that cannot be converted, if it is known.
+    pub(super) fn key_of_digest(&self, digest: [u8; 16]) -> Option<[u8; 16]> {
+        if !self.digests.are_needed() {
+            return Some(digest);
+        }
+        self.digests.find(digest).map(|index| self.get(index).key.to_bytes())
     }
 
     /// The instances that a writer writes and that have not ended.
@@ -463,6 +480,7 @@ impl Instances {
             + self.occupied.memory()
             + self.registrations.memory()
             + self.key_bytes
+            + self.digests.memory()
     }
 }
 

@@ -124,7 +124,7 @@ impl Delivery {
             return proxy.lease.settle();
         }
         let is_next = matches!(proxy.arrival(data.sequence_number), Arrival::Next { .. });
-        if is_next && let Ok(sample) = sample(config, proxy, data, None) {
+        if is_next && let Ok(sample) = sample(config, &self.cache.instances, proxy, data, None) {
             self.cache.end_left_of(now, proxy.guid, sample.key);
         }
     }

@@ -4,6 +4,7 @@
 use weir_wire::{Data, ParameterList, Payload, Timestamp};
 
 use super::config::ReaderConfig;
+use super::instances::Instances;
 use super::writer_proxy::WriterProxy;
 use crate::inline_qos;
 use crate::key_hasher::Key;
@@ -25,12 +26,13 @@ pub(super) struct Malformed;
 #[inline(always)]
 pub(super) fn sample<'a>(
     config: &ReaderConfig,
+    instances: &Instances,
     proxy: &WriterProxy,
     data: &Data<'a>,
     source_timestamp: Option<Timestamp>,
 ) -> Result<Sample<'a>, Malformed> {
     let (kind, key_hash) = match &data.inline_qos {
-        Some(list) => decode(config, proxy, list, data.payload == Payload::None),
+        Some(list) => decode((config, instances), proxy, list, data.payload == Payload::None),
         None => (ChangeKind::Alive, None),
     };
     let (payload, is_key) = match data.payload {
@@ -44,7 +46,7 @@ pub(super) fn sample<'a>(
 /// Reads inline QoS: the kind, and the key hash in the form of the reader's instances.
 #[inline(never)]
 fn decode(
-    config: &ReaderConfig,
+    (config, instances): (&ReaderConfig, &Instances),
     proxy: &WriterProxy,
     list: &ParameterList<'_>,
     is_without_payload: bool,
@@ -53,7 +55,7 @@ fn decode(
     // With a payload, the key is in it.
     let convert = config.key_of_hash.filter(|_| is_without_payload && proxy.has_xcdr1_hashes);
     match (convert, key_hash) {
-        (Some(convert), Some(hash)) => (kind, convert(hash).or(key_hash)),
+        (Some(convert), Some(hash)) => (kind, convert(hash).or_else(|| instances.key_of_digest(hash))),
         _ => (kind, key_hash),
     }
 }

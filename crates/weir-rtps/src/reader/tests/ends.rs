@@ -98,3 +98,47 @@ fn a_key_hash_of_a_writer_in_xcdr1_is_converted() {
         assert_eq!(keys, [Some([1; 16]), Some([2; 16]), Some([ended; 16])]);
     }
 }
+
+#[test]
+fn a_digest_of_a_writer_in_xcdr1_names_the_instance_that_had_a_value() {
+    let config = ReaderConfig {
+        history: History::KeepAll,
+        key_of: Some(key_of),
+        key_of_hash: Some(|_| None),
+        key_payload_of: Some(|payload, _| Some(payload.into())),
+        // In XCDR1, the digest of this key is 100 higher.
+        hash_of_key: Some(|key| Some([*key.get(4)? + 100; 16])),
+        ..ReaderConfig::new(READER, Reliability::Reliable)
+    };
+    let end = |hash: u8| {
+        list(|list| {
+            list.bytes16(ParameterId::KEY_HASH, &[hash; 16]);
+            list.bytes4(ParameterId::STATUS_INFO, [0, 0, 0, 3]);
+        })
+    };
+    let mut reader = with_writer(config, VendorId::EPROSIMA);
+    reader.note_representation(WRITER, XCDR1);
+    data(&mut reader, 1);
+    handle_list(&mut reader, 2, &end(101));
+    let mut samples = Vec::new();
+    while reader.take_next(|sample| samples.push((sample.key_hash, sample.kind))) {}
+    let instance = Some([1; 16]);
+    assert_eq!(
+        samples,
+        [(instance, ChangeKind::Alive), (instance, ChangeKind::DisposedUnregistered)],
+        "both of the same instance"
+    );
+    assert_eq!(reader.counters().samples_malformed, 0);
+    // One that never had a value, and the one that has ended and is forgotten.
+    handle_list(&mut reader, 3, &end(150));
+    handle_list(&mut reader, 4, &end(101));
+    assert!(!reader.take_next(|_| ()), "an unknown digest makes no instance");
+    assert_eq!(reader.counters().samples_malformed, 2);
+    // It returns, and is found again.
+    data(&mut reader, 1 + 4);
+    handle_list(&mut reader, 6, &end(105));
+    assert!(reader.take_next(|_| ()));
+    let mut ended = None;
+    assert!(reader.take_next(|sample| ended = sample.key_hash));
+    assert_eq!(ended, Some([5; 16]));
+}
