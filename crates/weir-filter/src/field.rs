@@ -129,7 +129,7 @@ impl Field {
     pub(crate) fn read<'a>(&self, mut reader: CdrReader<'a>) -> weir_cdr::Result<Option<Value<'a>>> {
         let ops = if reader.encoding() == Encoding::Xcdr1 { &self.xcdr1 } else { &self.xcdr2 };
         let mut is_open = false;
-        for op in ops {
+        for (index, op) in ops.iter().enumerate() {
             let result = match op {
                 Op::Advance(len) => reader.take_bytes(*len).map(|_| true),
                 Op::Open => {
@@ -150,20 +150,30 @@ impl Field {
             match result {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
-                Err(error) => return self.missing(error, is_open),
+                Err(error) => return self.missing(error, is_open, &ops[index..]),
             }
         }
         match self.load.read(&mut reader) {
             Ok(value) => Ok(Some(value)),
-            Err(error) => self.missing(error, is_open),
+            Err(error) => self.missing(error, is_open, &[]),
         }
     }
 
     /// The value of a member behind the end of the payload. Writers with an older version of an appendable type do not
-    /// have it: then it has its default (DDS-XTypes 1.3, 7.2.2.4.4.4.7). Sequences of such elements are no exception.
+    /// have it: then it has its default (DDS-XTypes 1.3, 7.2.2.4.4.4.7). By default, an optional member is absent, and
+    /// a sequence empty: if one of them is among the steps that are `left`, there is no value.
     #[cold]
-    fn missing<'a>(&self, error: CdrError, is_open: bool) -> weir_cdr::Result<Option<Value<'a>>> {
-        if is_open && error == CdrError::UnexpectedEnd { Ok(Some(self.default)) } else { Err(error) }
+    fn missing<'a>(
+        &self,
+        error: CdrError,
+        is_open: bool,
+        left: &[Op],
+    ) -> weir_cdr::Result<Option<Value<'a>>> {
+        if !is_open || error != CdrError::UnexpectedEnd {
+            return Err(error);
+        }
+        let is_absent = left.iter().any(|op| matches!(op, Op::Optional(_) | Op::SequenceElement(..)));
+        Ok((!is_absent).then_some(self.default))
     }
 }
 

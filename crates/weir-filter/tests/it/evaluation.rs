@@ -174,6 +174,41 @@ fn members_that_an_older_writer_does_not_have_are_at_their_defaults() {
 }
 
 #[test]
+fn optional_members_and_elements_that_an_older_writer_does_not_have_have_no_value() {
+    #[derive(Default, DdsType)]
+    #[dds(extensibility = "appendable")]
+    struct Old {
+        id: u8,
+    }
+    #[derive(Default, DdsType)]
+    #[dds(extensibility = "appendable")]
+    struct New {
+        id: u8,
+        text: String,
+        maybe: Option<u32>,
+        list: Vec<u32>,
+        pair: [Maybe; 2],
+    }
+    #[derive(Default, DdsType)]
+    #[dds(extensibility = "final")]
+    struct Maybe {
+        number: u8,
+        maybe: Option<u32>,
+    }
+    let mut old = Vec::new();
+    weir_cdr::to_payload_in(&Old { id: 7 }, Encoding::Xcdr2, &mut old).unwrap();
+    let check = |text: &str| {
+        let expression = Expression::filter(text).unwrap();
+        Filter::new::<&str>(&expression, &New::DESCRIPTION, &[]).unwrap().evaluate(&old)
+    };
+    for absent in ["maybe", "list[0]", "pair[1].maybe"] {
+        assert_eq!(check(&format!("{absent} = 0")), Some(false), "{absent}");
+        assert_eq!(check(&format!("{absent} <> 0")), Some(false), "{absent}");
+    }
+    assert_eq!(check("pair[1].number = 0 AND text = ''"), Some(true));
+}
+
+#[test]
 fn elements_of_an_older_writer_are_found() {
     #[derive(Default, DdsType)]
     #[dds(extensibility = "appendable")]
