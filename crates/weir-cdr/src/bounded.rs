@@ -192,7 +192,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
     pub fn encode_as_key(value: &T, writer: &mut CdrWriter<'_>) -> Result {
-        if value.element_count() > MAX_LEN as usize {
+        if value.element_count() > MAX_LEN as usize && writer.checks_bounds() {
             return Err(CdrError::BoundExceeded { max: MAX_LEN });
         }
         value.encode_as_key(writer)

@@ -85,9 +85,10 @@ pub use key_hash::{key_hash, key_hash_md5};
 pub use layout::Layout;
 pub use optional::Optional;
 pub use payload::{
-    ENCAPSULATION_LEN, KEY_PAYLOAD_LEN_MIN, Pieces, encode_payload_around, encode_payload_in, frame_bulk,
-    from_key_payload, from_payload, from_payload_into, from_shared_payload_into, key_payload, payload_len_in,
-    payload_reader_of, to_payload, to_payload_in, undelimited_key_payload,
+    ENCAPSULATION_LEN, KEY_PAYLOAD_LEN_MIN, Pieces, convert_key_payload, encode_payload_around,
+    encode_payload_in, frame_bulk, from_converted_key_payload, from_key_payload, from_payload,
+    from_payload_into, from_shared_payload_into, key_payload, payload_len_in, payload_reader_of, to_payload,
+    to_payload_in, undelimited_key_payload,
 };
 pub use reader::CdrReader;
 pub use run::{Run, RunData};

@@ -117,7 +117,19 @@ pub fn frame_bulk<T: DdsType>(
 /// The reason why the key cannot be encoded.
 pub fn key_payload<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>> {
     let encoding = if encoding == Encoding::Xcdr1 { encoding } else { Encoding::Xcdr2 };
-    encode_key(value, encoding)
+    encode_key(value, encoding, true)
+}
+
+/// Converts the payload of a key that was received to one of [`key_payload`].
+///
+/// Strings that are not UTF-8 become longer, and may exceed their bounds then: read it by
+/// [`from_converted_key_payload`].
+///
+/// # Errors
+/// As [`from_key_payload`].
+pub fn convert_key_payload<T: DdsType>(payload: &[u8], encoding: Encoding) -> Result<Vec<u8>> {
+    let encoding = if encoding == Encoding::Xcdr1 { encoding } else { Encoding::Xcdr2 };
+    encode_key(&from_key_payload::<T>(payload)?, encoding, false)
 }
 
 /// Removes the delimiters from an XCDR2 key payload of [`key_payload`].
@@ -127,10 +139,10 @@ pub fn key_payload<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>>
 /// # Errors
 /// As [`from_key_payload`].
 pub fn undelimited_key_payload<T: DdsType>(payload: &[u8]) -> Result<Vec<u8>> {
-    encode_key(&from_key_payload::<T>(payload)?, Encoding::PlainXcdr2)
+    encode_key(&from_key_payload::<T>(payload)?, Encoding::PlainXcdr2, false)
 }
 
-fn encode_key<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>> {
+fn encode_key<T: DdsType>(value: &T, encoding: Encoding, checks_bounds: bool) -> Result<Vec<u8>> {
     let (identifier, len_min) = match encoding {
         Encoding::Xcdr1 => (CDR_LE, KEY_PAYLOAD_LEN_MIN),
         Encoding::Xcdr2 | Encoding::PlainXcdr2 => (xcdr2_identifier::<T>(), 0),
@@ -139,6 +151,9 @@ fn encode_key<T: DdsType>(value: &T, encoding: Encoding) -> Result<Vec<u8>> {
     let mut payload = vec![0; len.max(len_min)];
     let (header, body) = payload.split_first_chunk_mut().ok_or(CdrError::BufferTooSmall)?;
     let mut writer = CdrWriter::new(body, Endianness::Little, encoding);
+    if !checks_bounds {
+        writer = writer.without_bounds();
+    }
     value.encode_key(&mut writer)?;
     finish(header, identifier, writer)?;
     Ok(payload)
@@ -315,21 +330,27 @@ fn from_any_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result {
 /// # Errors
 /// As [`payload_reader_of`], and if the data are not a key of this type.
 pub fn from_key_payload<T: DdsType>(payload: &[u8]) -> Result<T> {
-    let mut reader = payload_reader_of::<T>(payload)?;
+    read_key(payload, payload_reader_of::<T>(payload)?)
+}
+
+/// The same for a payload of [`convert_key_payload`].
+///
+/// # Errors
+/// As [`from_key_payload`], except that strings may exceed their bounds.
+pub fn from_converted_key_payload<T: DdsType>(payload: &[u8]) -> Result<T> {
+    read_key(payload, payload_reader_of::<T>(payload)?.without_bounds())
+}
+
+fn read_key<T: DdsType>(payload: &[u8], mut reader: CdrReader<'_>) -> Result<T> {
     if reader.encoding() == Encoding::Xcdr1 {
         return T::decode_key(&mut reader);
     }
     let mut plain = CdrReader::new(open(payload)?.1, reader.endianness(), Encoding::PlainXcdr2);
-    let body = open(payload)?.1;
     match T::decode_key(&mut reader) {
-        Ok(key) if is_whole(body, key.key_size(Encoding::Xcdr2)) => Ok(key),
+        // Nothing but padding follows.
+        Ok(key) if reader.remaining() <= PADDING_MAX => Ok(key),
         _ => T::decode_key(&mut plain),
     }
-}
-
-/// Returns whether nothing but padding follows the first `len` bytes.
-fn is_whole(body: &[u8], len: usize) -> bool {
-    body.get(len..).is_some_and(|rest| rest.len() <= PADDING_MAX)
 }
 
 /// Maximum number of padding bytes after a sample.

@@ -18,6 +18,7 @@ pub struct CdrReader<'a> {
     position: usize,
     endianness: Endianness,
     encoding: Encoding,
+    checks_bounds: bool,
 }
 
 /// Holds what follows a delimited value, for [`CdrReader::close_delimited`].
@@ -29,7 +30,19 @@ impl<'a> CdrReader<'a> {
     /// Creates a reader at offset 0 of `data`.
     #[inline(always)]
     pub fn new(data: &'a [u8], endianness: Endianness, encoding: Encoding) -> Self {
-        Self { data, shared: None, position: 0, endianness, encoding }
+        Self { data, shared: None, position: 0, endianness, encoding, checks_bounds: true }
+    }
+
+    /// The same reader, for what a writer [without bounds](crate::CdrWriter::without_bounds) wrote.
+    #[must_use]
+    pub fn without_bounds(self) -> Self {
+        Self { checks_bounds: false, ..self }
+    }
+
+    /// Whether a string that exceeds its bound is refused.
+    #[inline(always)]
+    pub(crate) fn checks_bounds(&self) -> bool {
+        self.checks_bounds
     }
 
     /// The same reader, for data in `memory`: byte sequences refer to it instead of being copied.

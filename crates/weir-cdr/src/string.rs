@@ -95,7 +95,7 @@ fn take_str<'a>(reader: &mut CdrReader<'a>, max_len: u32) -> Result<Cow<'a, str>
     if *nul != 0 || characters.contains(&0) {
         return Err(CdrError::InvalidString);
     }
-    if characters.len() > max_len as usize {
+    if characters.len() > max_len as usize && reader.checks_bounds() {
         return Err(CdrError::BoundExceeded { max: max_len });
     }
     Ok(core::str::from_utf8(characters).map_or_else(|_| from_latin_1(characters), Cow::Borrowed))

@@ -12,6 +12,7 @@ pub struct CdrWriter<'a> {
     position: usize,
     endianness: Endianness,
     encoding: Encoding,
+    checks_bounds: bool,
 }
 
 /// Holds the position of a delimiter to be filled in by [`CdrWriter::close_delimited`].
@@ -23,7 +24,21 @@ impl<'a> CdrWriter<'a> {
     /// Creates a writer at offset 0 of `out`.
     #[inline(always)]
     pub fn new(out: &'a mut [u8], endianness: Endianness, encoding: Encoding) -> Self {
-        Self { out, position: 0, endianness, encoding }
+        Self { out, position: 0, endianness, encoding, checks_bounds: true }
+    }
+
+    /// The same writer, for keys that were received: their strings may exceed their bounds, as they have more bytes in
+    /// UTF-8 than in ISO 8859-1.
+    #[inline(always)]
+    #[must_use]
+    pub fn without_bounds(self) -> Self {
+        Self { checks_bounds: false, ..self }
+    }
+
+    /// Whether what exceeds its bound is refused.
+    #[inline(always)]
+    pub(crate) fn checks_bounds(&self) -> bool {
+        self.checks_bounds
     }
 
     /// Returns the number of bytes written, with padding.

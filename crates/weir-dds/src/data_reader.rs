@@ -306,7 +306,7 @@ impl<T: DdsType> DataReader<T> {
     pub fn key_value(&self, handle: InstanceHandle) -> Option<T> {
         let core = self.inner.endpoint.core.lock();
         let payload = core.instance_key(core.find_instance(handle.0)?)?;
-        weir_cdr::from_key_payload(payload).ok()
+        weir_cdr::from_converted_key_payload(payload).ok()
     }
 
     /// Removes up to `max` samples into reusable memory and returns their number.

@@ -79,7 +79,7 @@ fn hash_of_payload<T: DdsType>(
     if !is_key {
         let mut body = weir_cdr::payload_reader_of::<T>(payload).ok()?;
         let form = form(body.encoding());
-        let mut key = CdrWriter::new(&mut on_stack, Endianness::Big, form);
+        let mut key = CdrWriter::new(&mut on_stack, Endianness::Big, form).without_bounds();
         if T::copy_key(&mut body, &mut key).is_ok() {
             return Some(weir_cdr::key_hash::<T>(key.written(), form));
         }
@@ -88,7 +88,7 @@ fn hash_of_payload<T: DdsType>(
     let form = form(body.encoding());
     // The key in a payload is no longer than twice the payload, apart from padding: text that is not UTF-8 grows.
     let mut on_heap = vec![0; 2 * payload.len() + ON_STACK];
-    let mut key = CdrWriter::new(&mut on_heap, Endianness::Big, form);
+    let mut key = CdrWriter::new(&mut on_heap, Endianness::Big, form).without_bounds();
     if is_key {
         weir_cdr::from_key_payload::<T>(payload).ok()?.encode_key(&mut key).ok()?;
     } else {
@@ -100,14 +100,14 @@ fn hash_of_payload<T: DdsType>(
 /// Makes a payload of the key in another one, always in XCDR1, without decoding the rest.
 pub(crate) fn key_payload_of<T: DdsType>(payload: &[u8], is_key: bool) -> Option<Box<[u8]>> {
     if is_key {
-        let value: T = weir_cdr::from_key_payload(payload).ok()?;
-        return Some(weir_cdr::key_payload(&value, Encoding::Xcdr1).ok()?.into_boxed_slice());
+        let key = weir_cdr::convert_key_payload::<T>(payload, Encoding::Xcdr1).ok()?;
+        return Some(key.into_boxed_slice());
     }
     let bound = 2 * payload.len() + KEY_ROOM;
     let mut room = vec![0; KEY_ROOM];
     loop {
         let mut body = weir_cdr::payload_reader_of::<T>(payload).ok()?;
-        let mut key = CdrWriter::new(&mut room[4..], Endianness::Little, Encoding::Xcdr1);
+        let mut key = CdrWriter::new(&mut room[4..], Endianness::Little, Encoding::Xcdr1).without_bounds();
         if T::copy_key(&mut body, &mut key).is_ok() {
             let len = 4 + key.position();
             room[..4].copy_from_slice(&[0, 1, 0, 0]);
@@ -179,5 +179,30 @@ mod tests {
         }
         assert!(hash_of_key::<Text>().is_none(), "the digest is what identifies the instance");
         assert!(hash_of_key::<Aligned>().is_none(), "the hash is no digest");
+    }
+
+    #[derive(Debug, DdsType, Default)]
+    #[dds(extensibility = "final", crate = "weir_cdr")]
+    struct Short {
+        #[dds(key, max_len = 3, id = 2)]
+        name: String,
+        #[dds(key, id = 1)]
+        id: u8,
+    }
+
+    #[test]
+    fn a_key_in_iso_8859_1_may_outgrow_its_bound() {
+        let payload = [0, 1, 0, 0, 4, 0, 0, 0, 0x47, 0xdc, 0x4e, 0, 7];
+        let instance = instance_of_payload::<Short>(&payload, false);
+        assert!(instance.is_some());
+        assert_eq!(instance_of_payload::<Short>(&payload, true), instance);
+        for is_key in [false, true] {
+            let kept = key_payload_of::<Short>(&payload, is_key).unwrap();
+            let key: Short = weir_cdr::from_converted_key_payload(&kept).unwrap();
+            assert_eq!((&*key.name, key.id), ("G\u{dc}N", 7));
+        }
+        let too_long = [0, 1, 0, 0, 5, 0, 0, 0, b'a', b'b', b'c', b'd', 0, 7];
+        assert_eq!(instance_of_payload::<Short>(&too_long, true), None);
+        assert_eq!(instance_of_payload::<Short>(&too_long, false), None);
     }
 }

@@ -383,7 +383,7 @@ impl<T: DdsType> Sample<T> {
     fn fill_key(&mut self, payload: &[u8]) -> bool {
         self.absent = Absent::All;
         if !payload.is_empty() {
-            match weir_cdr::from_key_payload(payload) {
+            match weir_cdr::from_converted_key_payload(payload) {
                 Ok(key) => (self.value, self.absent) = (key, Absent::Key),
                 Err(error) => self.absent = Absent::Malformed(error),
             }

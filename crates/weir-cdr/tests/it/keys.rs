@@ -259,6 +259,21 @@ fn short_keys_are_read_in_every_form() {
     }
 }
 
+#[test]
+fn a_delimited_key_with_a_string_in_iso_8859_1_is_recognised() {
+    #[derive(Debug, Default, Clone, PartialEq, DdsType)]
+    #[dds(extensibility = "appendable")]
+    struct Named {
+        #[dds(key)]
+        name: String,
+    }
+    let key = Ok(Named { name: "G\u{dc}N".to_owned() });
+    let delimited = [0, 9, 0, 0, 8, 0, 0, 0, 4, 0, 0, 0, 0x47, 0xdc, 0x4e, 0];
+    assert_eq!(from_key_payload::<Named>(&delimited), key);
+    let undelimited = [0, 9, 0, 0, 4, 0, 0, 0, 0x47, 0xdc, 0x4e, 0];
+    assert_eq!(from_key_payload::<Named>(&undelimited), key);
+}
+
 /// The ids of its key members are not in the order of declaration.
 #[derive(Clone, Debug, Default, PartialEq, DdsType)]
 #[dds(extensibility = "appendable")]

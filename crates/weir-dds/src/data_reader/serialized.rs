@@ -56,7 +56,7 @@ impl SerializedSample {
     /// or, without valid data, not its key.
     pub fn decode<T: DdsType>(&self) -> Result<T> {
         if !self.info.valid_data {
-            return Ok(weir_cdr::from_key_payload(&self.payload)?);
+            return Ok(weir_cdr::from_converted_key_payload(&self.payload)?);
         }
         let mut value = T::default();
         weir_cdr::from_shared_payload_into(&self.payload, &self.payload, &mut value)?;
