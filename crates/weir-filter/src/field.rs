@@ -18,6 +18,29 @@ pub(crate) enum Value<'a> {
     Float(f64),
     /// The bytes of a string, without NUL.
     Text(&'a [u8]),
+    /// The same of a string that is not UTF-8. It is read as ISO 8859-1, as by applications.
+    Latin1(&'a [u8]),
+}
+
+impl<'a> Value<'a> {
+    fn text(bytes: &'a [u8]) -> Self {
+        if core::str::from_utf8(bytes).is_ok() { Self::Text(bytes) } else { Self::latin_1(bytes) }
+    }
+
+    #[cold]
+    fn latin_1(bytes: &'a [u8]) -> Self {
+        Self::Latin1(bytes)
+    }
+
+    /// The characters of a string; none of others.
+    pub(crate) fn characters(self) -> impl Iterator<Item = char> {
+        let (text, latin_1) = match self {
+            Self::Text(text) => (core::str::from_utf8(text).unwrap_or_default(), &[][..]),
+            Self::Latin1(text) => ("", text),
+            Self::Integer(_) | Self::Float(_) => ("", &[][..]),
+        };
+        text.chars().chain(latin_1.iter().copied().map(char::from))
+    }
 }
 
 /// What a member can be compared with.
@@ -185,7 +208,7 @@ impl Load {
             Self::Text => {
                 let len = reader.take_length(1)?;
                 let bytes = reader.take_bytes(len)?;
-                return Ok(Value::Text(bytes.strip_suffix(&[0]).unwrap_or(bytes)));
+                return Ok(Value::text(bytes.strip_suffix(&[0]).unwrap_or(bytes)));
             }
         };
         Ok(match primitive {

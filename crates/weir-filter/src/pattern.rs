@@ -29,6 +29,70 @@ enum Element {
     Any,
 }
 
+/// The bytes of a text in UTF-8, by positions that rise from 0.
+pub(crate) trait Text: Copy {
+    /// The byte at a position.
+    fn get(self, at: usize) -> Option<u8>;
+    /// The position behind this one.
+    fn next(self, at: usize) -> usize;
+    /// The position before this one.
+    fn previous(self, at: usize) -> Option<usize>;
+    /// The position behind the last byte.
+    fn end(self) -> usize;
+}
+
+impl Text for &[u8] {
+    #[inline]
+    fn get(self, at: usize) -> Option<u8> {
+        <[u8]>::get(self, at).copied()
+    }
+
+    #[inline]
+    fn next(self, at: usize) -> usize {
+        at + 1
+    }
+
+    #[inline]
+    fn previous(self, at: usize) -> Option<usize> {
+        at.checked_sub(1)
+    }
+
+    #[inline]
+    fn end(self) -> usize {
+        self.len()
+    }
+}
+
+/// A text in ISO 8859-1. Each character has two positions, the second of which only those with two bytes in UTF-8 use.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Latin1<'a>(pub(crate) &'a [u8]);
+
+impl Text for Latin1<'_> {
+    fn get(self, at: usize) -> Option<u8> {
+        let byte = *self.0.get(at / 2)?;
+        Some(match (byte, at % 2) {
+            (0..0x80, _) => byte,
+            (_, 0) => 0xc0 | byte >> 6,
+            _ => 0x80 | byte & 0x3f,
+        })
+    }
+
+    fn next(self, at: usize) -> usize {
+        let is_first_of_two = at % 2 == 0 && self.0.get(at / 2).is_some_and(|byte| !byte.is_ascii());
+        if is_first_of_two { at + 1 } else { (at / 2 + 1) * 2 }
+    }
+
+    fn previous(self, at: usize) -> Option<usize> {
+        let before = at.checked_sub(1)?;
+        let is_second = self.0.get(before / 2).is_some_and(|byte| !byte.is_ascii());
+        Some(if is_second { before } else { before / 2 * 2 })
+    }
+
+    fn end(self) -> usize {
+        self.0.len() * 2
+    }
+}
+
 impl Pattern {
     /// `None` if a part between two `%` is too long.
     pub(crate) fn new(text: &str) -> Option<Self> {
@@ -46,16 +110,16 @@ impl Pattern {
         self.middle.len()
     }
 
-    pub(crate) fn matches(&self, text: &[u8]) -> bool {
+    pub(crate) fn matches(&self, text: impl Text) -> bool {
         let Some(mut at) = match_at(&self.head, text, 0) else { return false };
-        let Some(tail) = &self.tail else { return at == text.len() };
+        let Some(tail) = &self.tail else { return at == text.end() };
         for search in &self.middle {
             match search.end_in(text, at) {
                 Some(end) => at = end,
                 None => return false,
             }
         }
-        start_of_last(tail, text, at).is_some_and(|start| match_at(tail, text, start) == Some(text.len()))
+        start_of_last(tail, text, at).is_some_and(|start| match_at(tail, text, start) == Some(text.end()))
     }
 }
 
@@ -64,15 +128,15 @@ fn elements(part: &str) -> Part {
 }
 
 /// Returns where the part ends if it is at `start`.
-fn match_at(part: &Part, text: &[u8], start: usize) -> Option<usize> {
+fn match_at(part: &Part, text: impl Text, start: usize) -> Option<usize> {
     let mut at = start;
     for element in part {
         match element {
             Element::Byte(byte) => {
-                if text.get(at) != Some(byte) {
+                if text.get(at) != Some(*byte) {
                     return None;
                 }
-                at += 1;
+                at = text.next(at);
             }
             Element::Any => {
                 text.get(at)?;
@@ -84,13 +148,13 @@ fn match_at(part: &Part, text: &[u8], start: usize) -> Option<usize> {
 }
 
 /// Where the part must start to end with the text; not before `from`.
-fn start_of_last(part: &Part, text: &[u8], from: usize) -> Option<usize> {
-    let mut at = text.len();
+fn start_of_last(part: &Part, text: impl Text, from: usize) -> Option<usize> {
+    let mut at = text.end();
     for element in part.iter().rev() {
-        at = at.checked_sub(1).filter(|at| *at >= from)?;
+        at = text.previous(at).filter(|at| *at >= from)?;
         if *element == Element::Any {
-            while at > from && is_continuation(text[at]) {
-                at -= 1;
+            while at > from && text.get(at).is_some_and(is_continuation) {
+                at = text.previous(at)?;
             }
         }
     }
@@ -98,10 +162,10 @@ fn start_of_last(part: &Part, text: &[u8], from: usize) -> Option<usize> {
 }
 
 /// Where the character at `at` ends. In a text that is not UTF-8, a byte that continues nothing is a character.
-fn end_of_character(text: &[u8], at: usize) -> usize {
-    let mut end = at + 1;
-    while text.get(end).is_some_and(|byte| is_continuation(*byte)) {
-        end += 1;
+fn end_of_character(text: impl Text, at: usize) -> usize {
+    let mut end = text.next(at);
+    while text.get(end).is_some_and(is_continuation) {
+        end = text.next(end);
     }
     end
 }
@@ -141,20 +205,21 @@ impl Search {
     }
 
     /// Returns where the part ends, searched from `from` on.
-    fn end_in(&self, text: &[u8], from: usize) -> Option<usize> {
+    fn end_in(&self, text: impl Text, from: usize) -> Option<usize> {
         let (mut matched, mut at) = (0_u64, from);
         while let Some(byte) = text.get(at) {
             // Within a character, the element that stands for it goes on, and no other begins.
-            let (before, begin, goes_on) = if is_continuation(*byte) {
+            let (before, begin, goes_on) = if is_continuation(byte) {
                 (matched & !self.any, u64::from(at == from), matched & self.any)
             } else {
                 (matched, 1, 0)
             };
-            matched = (before << 1 | begin) & self.begins[usize::from(*byte)] | goes_on;
-            at += 1;
+            matched = (before << 1 | begin) & self.begins[usize::from(byte)] | goes_on;
+            let behind = text.next(at);
             if matched & self.last != 0 {
-                return Some(if self.last & self.any == 0 { at } else { end_of_character(text, at - 1) });
+                return Some(if self.last & self.any == 0 { behind } else { end_of_character(text, at) });
             }
+            at = behind;
         }
         None
     }
@@ -210,6 +275,36 @@ mod tests {
             ("RED", "red"),
         ] {
             assert!(!matches(pattern, text), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_text_in_iso_8859_1_matches_as_in_utf_8() {
+        let texts = ["", "a", "ü", "grün", "güß", "ÿaÿ", "üüü", "aübücü", "\u{80}\u{bf}\u{c0}"];
+        let patterns = [
+            "",
+            "_",
+            "%",
+            "ü",
+            "gr_n",
+            "g%ß",
+            "%ü%",
+            "%_n",
+            "%ü_",
+            "%__%",
+            "%___%",
+            "%a%___%",
+            "_%_",
+            "%ü%ü%",
+            "ÿ_ÿ",
+            "%b_c%",
+            "\u{80}%\u{c0}",
+            "%\u{bf}%",
+        ];
+        for (pattern, text) in patterns.into_iter().flat_map(|it| texts.map(|text| (it, text))) {
+            let latin_1: Vec<u8> = text.chars().map(|it| u8::try_from(u32::from(it)).unwrap()).collect();
+            let found = Pattern::new(pattern).unwrap().matches(Latin1(&latin_1));
+            assert_eq!(found, matches(pattern, text), "{pattern} {text}");
         }
     }
 

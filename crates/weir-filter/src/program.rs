@@ -12,7 +12,7 @@ use crate::error::{FilterError, Result};
 use crate::expression::{self, FieldName, Node, Operand, Operator, Predicate};
 use crate::field::{Field, Kind, Value};
 use crate::limits::{PATTERN_PART_MAX, PATTERN_PARTS_MAX};
-use crate::pattern::Pattern;
+use crate::pattern::{Latin1, Pattern};
 
 /// A condition bound to a type.
 #[derive(Debug, Clone)]
@@ -78,6 +78,7 @@ impl Test {
                 Ok(Some(operator.holds(match (value, constant) {
                     (Value::Integer(value), Constant::Integer(constant)) => Some(value.cmp(constant)),
                     (Value::Text(value), Constant::Text(constant)) => Some(value.cmp(constant)),
+                    (Value::Latin1(_), Constant::Text(constant)) => compare(value, Value::Text(constant)),
                     (value, Constant::Float(constant)) => as_float(value).partial_cmp(constant),
                     (value, Constant::Integer(constant)) => as_float(value).partial_cmp(&(*constant as f64)),
                     (_, Constant::Text(_)) => None,
@@ -89,6 +90,7 @@ impl Test {
             }
             Self::Like { field, pattern } => Ok(match field.read(reader.clone())? {
                 Some(Value::Text(text)) => Some(pattern.matches(text)),
+                Some(Value::Latin1(text)) => Some(pattern.matches(Latin1(text))),
                 _ => None,
             }),
         }
@@ -100,6 +102,10 @@ pub(crate) fn compare(left: Value<'_>, right: Value<'_>) -> Option<Ordering> {
     match (left, right) {
         (Value::Integer(left), Value::Integer(right)) => Some(left.cmp(&right)),
         (Value::Text(left), Value::Text(right)) => Some(left.cmp(right)),
+        // The order of characters is that of their bytes in UTF-8.
+        (Value::Text(_) | Value::Latin1(_), Value::Text(_) | Value::Latin1(_)) => {
+            Some(left.characters().cmp(right.characters()))
+        }
         (left, right) => as_float(left).partial_cmp(&as_float(right)),
     }
 }
@@ -108,7 +114,7 @@ fn as_float(value: Value<'_>) -> f64 {
     match value {
         Value::Integer(value) => value as f64,
         Value::Float(value) => value,
-        Value::Text(_) => f64::NAN,
+        Value::Text(_) | Value::Latin1(_) => f64::NAN,
     }
 }
 

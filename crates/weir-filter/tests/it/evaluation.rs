@@ -248,6 +248,34 @@ fn elements_of_an_older_writer_are_found() {
 }
 
 #[test]
+fn strings_in_iso_8859_1_are_compared_by_characters() {
+    #[derive(Default, DdsType)]
+    #[dds(extensibility = "final")]
+    struct Names {
+        one: String,
+        other: String,
+    }
+    // "grün" in ISO 8859-1, and in UTF-8.
+    let payload =
+        [&[0, 1, 0, 0, 5, 0, 0, 0, b'g', b'r', 0xfc, b'n', 0, 0, 0, 0, 6, 0, 0, 0][..], "grün\0".as_bytes()]
+            .concat();
+    let value: Names = weir_cdr::from_payload(&payload).unwrap();
+    assert_eq!((&*value.one, &*value.other), ("grün", "grün"));
+    for (text, expected) in [
+        ("one = 'grün'", true),
+        ("'grün' <> one", false),
+        ("one > 'gr\u{fb}n' AND one < 'gr\u{fd}n'", true),
+        ("one = other AND other >= one", true),
+        ("one LIKE 'gr_n' AND one LIKE '%ün'", true),
+        ("one LIKE 'gr__n'", false),
+    ] {
+        let expression = Expression::filter(text).unwrap();
+        let filter = Filter::new::<&str>(&expression, &Names::DESCRIPTION, &[]).unwrap();
+        assert_eq!(filter.evaluate(&payload), Some(expected), "{text}");
+    }
+}
+
+#[test]
 fn payloads_that_cannot_be_read_pass() {
     let expression = Expression::filter("number = 5").unwrap();
     let filter = Filter::new::<&str>(&expression, &Sample::DESCRIPTION, &[]).unwrap();
