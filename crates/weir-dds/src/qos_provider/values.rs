@@ -162,7 +162,9 @@ impl Value<'_, '_> {
     /// Bytes in base 64, or as numbers separated by commas.
     pub(super) fn bytes(&self) -> Result<Vec<u8>> {
         let text = &*self.text()?;
-        let is_list = text.contains(',') || text.bytes().all(|byte| byte.is_ascii_digit());
+        // One number has at most three digits. More of them are base 64.
+        let is_number = text.len() <= 3 && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_list = text.contains(',') || is_number;
         let bytes = match text {
             "" => Some(Vec::new()),
             _ if is_list => text.split(',').map(|number| byte_of(number.trim())).collect(),

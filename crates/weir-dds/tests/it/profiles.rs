@@ -109,6 +109,24 @@ fn an_empty_profile_has_the_defaults() {
 }
 
 #[test]
+fn bytes_are_a_list_with_a_comma_or_of_one_number_and_base_64_otherwise() {
+    for (text, bytes) in [
+        ("0042", &[0xd3, 0x4e, 0x36][..]),
+        ("12345678", &[0xd7, 0x6d, 0xf8, 0xe7, 0xae, 0xfc]),
+        ("255", &[255]),
+        ("7", &[7]),
+        ("0,042", &[0, 42]),
+        ("", &[]),
+    ] {
+        let provider = parse(&format!(
+            "<participant_qos><user_data><value>{text}</value></user_data></participant_qos>"
+        ));
+        let expected = DomainParticipantQos::default().user_data(bytes);
+        assert_eq!(provider.participant_qos("L::P"), Ok(expected), "{text}");
+    }
+}
+
+#[test]
 fn a_profile_inherits_what_it_does_not_set_itself() {
     let base = r#"<dds><qos_library name="Base">
         <qos_profile name="Reliable">
