@@ -78,7 +78,7 @@ impl Text for Latin1<'_> {
     }
 
     fn next(self, at: usize) -> usize {
-        let is_first_of_two = at % 2 == 0 && self.0.get(at / 2).is_some_and(|byte| !byte.is_ascii());
+        let is_first_of_two = at.is_multiple_of(2) && self.0.get(at / 2).is_some_and(|byte| !byte.is_ascii());
         if is_first_of_two { at + 1 } else { (at / 2 + 1) * 2 }
     }
 

@@ -80,7 +80,7 @@ use coherence::{Coherence, Sorted};
 use delivery::Delivery;
 use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, assert_by_sample, find_other, is_assertion};
-use sample::{Malformed, ends_set, sample};
+use sample::{Malformed, ends_set};
 use writer_memory::WriterMemory;
 use writer_proxy::{Arrival, Author, Position, ProxyMemory, WriterProxy};
 
@@ -397,24 +397,18 @@ impl ReaderCore {
         match proxy.arrival(sn) {
             Arrival::Next { lost } => {
                 delivery.count_skipped(proxy, lost);
-                let sample =
-                    match sample(&self.config, &delivery.cache.instances, proxy, data, source_timestamp) {
-                        Ok(sample)
-                            if BY_POLICIES
-                                && delivery.cache.leaves_out(&sample, data.inline_qos.as_ref(), true) =>
-                        {
-                            return delivery.leave_out(now, proxy, sn);
-                        }
-                        Ok(sample) => sample,
-                        Err(Malformed) => {
-                            return delivery.pass_over(
-                                now,
-                                proxy,
-                                sn,
-                                ends_set(data.payload, data.inline_qos),
-                            );
-                        }
-                    };
+                let sample = match delivery.sample(&self.config, proxy, data, source_timestamp) {
+                    Ok(sample)
+                        if BY_POLICIES
+                            && delivery.cache.leaves_out(&sample, data.inline_qos.as_ref(), true) =>
+                    {
+                        return delivery.leave_out(now, proxy, sn);
+                    }
+                    Ok(sample) => sample,
+                    Err(Malformed) => {
+                        return delivery.pass_over(now, proxy, sn, ends_set(data.payload, data.inline_qos));
+                    }
+                };
                 if let Some(rejection) = delivery.cache.refusal(sample.key, sample.payload.len())
                     && delivery.cache.refuses(sample.kind, sample.key, sample.payload.len())
                 {
@@ -428,7 +422,7 @@ impl ReaderCore {
                 }
             }
             Arrival::Ahead => {
-                match sample(&self.config, &delivery.cache.instances, proxy, data, source_timestamp) {
+                match delivery.sample(&self.config, proxy, data, source_timestamp) {
                     Ok(sample)
                         if BY_POLICIES
                             && delivery.cache.leaves_out(&sample, data.inline_qos.as_ref(), false) =>

@@ -28,7 +28,6 @@ use super::cache::Cache;
 use super::coherence::{Coherence, Sorted};
 use super::config::ReaderConfig;
 use super::delivery::Delivery;
-use super::sample::sample;
 use super::stored::StoredSample;
 use super::writer_proxy::{Arrival, Author, WriterProxy};
 use crate::config;
@@ -124,7 +123,7 @@ impl Delivery {
             return proxy.lease.settle();
         }
         let is_next = matches!(proxy.arrival(data.sequence_number), Arrival::Next { .. });
-        if is_next && let Ok(sample) = sample(config, &self.cache.instances, proxy, data, None) {
+        if is_next && let Ok(sample) = self.sample(config, proxy, data, None) {
             self.cache.end_left_of(now, proxy.guid, sample.key);
         }
     }

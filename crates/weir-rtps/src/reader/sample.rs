@@ -4,6 +4,7 @@
 use weir_wire::{Data, ParameterList, Payload, Timestamp};
 
 use super::config::ReaderConfig;
+use super::delivery::Delivery;
 use super::instances::Instances;
 use super::writer_proxy::WriterProxy;
 use crate::inline_qos;
@@ -21,26 +22,29 @@ pub(super) struct Sample<'a> {
 /// The key cannot be decoded, or is missing.
 pub(super) struct Malformed;
 
-/// Interprets a DATA submessage: kind and instance, from inline QoS or from the payload. Always
-/// inlined, so that the result stays in registers.
-#[inline(always)]
-pub(super) fn sample<'a>(
-    config: &ReaderConfig,
-    instances: &Instances,
-    proxy: &WriterProxy,
-    data: &Data<'a>,
-    source_timestamp: Option<Timestamp>,
-) -> Result<Sample<'a>, Malformed> {
-    let (kind, key_hash) = match &data.inline_qos {
-        Some(list) => decode((config, instances), proxy, list, data.payload == Payload::None),
-        None => (ChangeKind::Alive, None),
-    };
-    let (payload, is_key) = match data.payload {
-        Payload::Data(bytes) => (bytes, false),
-        Payload::Key(bytes) => (bytes, true),
-        Payload::None => (&[][..], true),
-    };
-    sample_of(config, payload, is_key, kind, key_hash, source_timestamp)
+impl Delivery {
+    /// Interprets a DATA submessage: kind and instance, from inline QoS or from the payload. Always inlined, so that
+    /// the result stays in registers.
+    #[inline(always)]
+    pub(super) fn sample<'a>(
+        &self,
+        config: &ReaderConfig,
+        proxy: &WriterProxy,
+        data: &Data<'a>,
+        source_timestamp: Option<Timestamp>,
+    ) -> Result<Sample<'a>, Malformed> {
+        let instances = &self.cache.instances;
+        let (kind, key_hash) = match &data.inline_qos {
+            Some(list) => decode((config, instances), proxy, list, data.payload == Payload::None),
+            None => (ChangeKind::Alive, None),
+        };
+        let (payload, is_key) = match data.payload {
+            Payload::Data(bytes) => (bytes, false),
+            Payload::Key(bytes) => (bytes, true),
+            Payload::None => (&[][..], true),
+        };
+        sample_of(config, payload, is_key, kind, key_hash, source_timestamp)
+    }
 }
 
 /// Reads inline QoS: the kind, and the key hash in the form of the reader's instances.
