@@ -53,11 +53,9 @@ impl VethSpec {
             return Ok(());
         }
         for namespace in ends {
-            // Of IP only: a lost ARP is answered by a wait of a second.
-            namespace.run(&format!(
-                "nft add rule netdev weir loss meta protocol ip numgen random mod 10000 < {} counter drop",
-                self.loss_e4
-            ))?;
+            for rule in loss_rules(self.loss_e4) {
+                namespace.run(&format!("nft add rule netdev weir loss {rule}"))?;
+            }
         }
         Ok(())
     }
@@ -225,6 +223,17 @@ fn parse_percent(text: &str) -> Option<u32> {
     Share::parse(text).map(Share::millionths).filter(|share| share % 100 == 0).map(|share| share / 100)
 }
 
+/// The rules that lose so many hundredths of a percent of the packets, IPv4 and IPv6, in their order.
+///
+/// Nothing is lost of what finds a neighbour's address: the sender of a lost ARP or of a lost neighbour discovery
+/// (ICMPv6 133 to 137, RFC 4861) waits for a second. Only the rule that drops has a counter.
+fn loss_rules(loss_e4: u32) -> [String; 2] {
+    [
+        "icmpv6 type 133-137 accept".to_owned(),
+        format!("meta protocol {{ ip, ip6 }} numgen random mod 10000 < {loss_e4} counter drop"),
+    ]
+}
+
 /// The number in `counter packets N bytes N` of a rule.
 fn counted(chain: &str) -> u64 {
     let mut words = chain.split_whitespace().skip_while(|word| *word != "packets").skip(1);
@@ -276,8 +285,18 @@ mod tests {
     }
 
     #[test]
+    fn packets_of_ipv4_and_ipv6_are_lost_and_no_search_for_a_neighbour() {
+        let expected = [
+            "icmpv6 type 133-137 accept",
+            "meta protocol { ip, ip6 } numgen random mod 10000 < 25 counter drop",
+        ];
+        assert_eq!(loss_rules(25), expected);
+    }
+
+    #[test]
     fn packets_of_a_rule_are_read() {
-        let chain = "table netdev weir {\n chain loss {\n meta protocol ip numgen random mod 10000 < 1000 \
+        let chain = "table netdev weir {\n chain loss {\n icmpv6 type 133-137 accept\n \
+                     meta protocol { ip, ip6 } numgen random mod 10000 < 1000 \
                      counter packets 4997 bytes 642 drop\n }\n}\n";
         assert_eq!(counted(chain), 4997);
         assert_eq!(counted("table netdev weir {\n chain loss {\n }\n}\n"), 0);
