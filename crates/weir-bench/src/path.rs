@@ -8,6 +8,7 @@
 //! - tun: an emulator in this process, with the link model of weir-netsim: delay, jitter, losses in
 //!   bursts, a queue, each direction by itself, and counts of all of it.
 
+mod departures;
 mod emulator;
 pub mod lab;
 mod link;

@@ -275,6 +275,11 @@ impl LinkState {
         self.carry_packet(packet_bytes, ecn, datagram)
     }
 
+    /// Returns how long the link takes to send so many bytes that begin to leave at `start`; none without a rate.
+    pub fn wire_time(&self, start: Duration, packet_bytes: usize) -> Duration {
+        self.link.rate.as_ref().map_or(Duration::ZERO, |rate| rate.done_at(start, packet_bytes) - start)
+    }
+
     /// Returns what the link carried so far. `now` completes the time series.
     pub fn traffic(&mut self, now: Duration) -> Traffic {
         self.advance_series(now);

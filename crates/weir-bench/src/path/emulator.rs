@@ -3,7 +3,8 @@
 //! It reads the packets that the kernel sends through either device, gives each to the link model
 //! of that direction, and writes it to the other device when its time has come. All times are
 //! absolute: packets whose time has come while the thread slept leave together, so a late wake-up
-//! delays packets and does not lower the rate.
+//! delays packets and does not lower the rate. What it has read late leaves late, too, at the rate of the link
+//! ([`Departures`]).
 
 use std::collections::BinaryHeap;
 use std::io;
@@ -19,6 +20,8 @@ use weir_measure::{clock, rounded};
 use weir_netsim::{Ecn, Link, LinkPair, LinkState, Rng, Traffic, Verdict};
 use weir_results::{LinkDirection, LinkFigures, LinkSeries};
 use weir_udp::{Tun, Waker, affinity, poll};
+
+use super::departures::{Departure, Departures, Planned, arrived_ns};
 
 /// A running emulator; dropping it ends the thread and removes the devices.
 #[derive(Debug)]
@@ -52,7 +55,7 @@ struct Lanes {
     refused_before: u64,
 }
 
-/// By how much packets were delivered too late.
+/// By how much packets were delivered too late: read late, written late, or both.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lateness {
     packets: u64,
@@ -154,7 +157,7 @@ impl Lanes {
 
     /// A time of the states as the clock has it.
     fn clock_ns(&self, at: Duration) -> u64 {
-        self.origin_ns.saturating_add(u64::try_from(at.as_nanos()).unwrap_or(u64::MAX))
+        self.origin_ns.saturating_add(nanos(at))
     }
 }
 
@@ -167,6 +170,7 @@ struct Carrier {
     interval: Duration,
     /// The delay of what arrives at each device.
     delay_ns: [u64; 2],
+    departures: [Departures; 2],
     flights: Flights,
     /// Packets just read.
     batch: Vec<Vec<u8>>,
@@ -190,6 +194,8 @@ struct Flights {
 /// A packet. The one with the earliest time is the greatest, first in the heap.
 struct Flight {
     at_ns: u64,
+    /// By how much that is later than the link has planned.
+    late_ns: u64,
     order: u64,
     /// The device to write it to.
     to: usize,
@@ -203,8 +209,8 @@ impl Carrier {
             shared,
             mtu: pair.mtu as usize,
             interval: (pair.down.delay.min(pair.up.delay) / 4).clamp(INTERVAL_MIN, INTERVAL_MAX),
-            delay_ns: [&pair.down, &pair.up]
-                .map(|way| u64::try_from(way.delay.as_nanos()).unwrap_or(u64::MAX)),
+            delay_ns: [&pair.down, &pair.up].map(|way| nanos(way.delay)),
+            departures: [Departures::default(); 2],
             flights: Flights::default(),
             batch: Vec::new(),
             free: Vec::new(),
@@ -237,7 +243,8 @@ impl Carrier {
     ///
     /// When exactly they arrived is unknown: they are spread evenly over the time since then. If the
     /// thread got no processor in between, the link was still in use. None arrives at the other end sooner than the
-    /// link's delay after it was read, so that no round trip is shorter than the link's.
+    /// link's delay after it was read, so that no round trip is shorter than the link's,
+    /// and those read together leave at its rate ([`Departures`]).
     fn read(&mut self, from: usize) -> io::Result<usize> {
         let Self { tuns, batch, free, mtu, .. } = self;
         while batch.len() < READS_MAX {
@@ -261,31 +268,34 @@ impl Carrier {
 
     /// Gives the link the packets that arrived at a device between two times.
     fn offer(&mut self, from: usize, since_ns: u64, now_ns: u64) {
-        let Self { shared, batch, flights, free, delay_ns, .. } = self;
+        let Self { shared, batch, flights, free, delay_ns, departures, .. } = self;
         let mut lanes = shared.lanes.lock();
         let soonest_ns = now_ns.saturating_add(delay_ns[from]);
-        let (elapsed_ns, count) = (now_ns.saturating_sub(since_ns), batch.len() as u64);
+        let count = batch.len() as u64;
         for (index, mut packet) in (0..).zip(batch.drain(..)) {
-            let arrived_ns = since_ns + elapsed_ns * (2 * index + 1) / (2 * count);
             if flights.bytes > IN_FLIGHT_BYTES_MAX {
                 lanes.overrun_packets += 1;
                 free.push(packet);
                 continue;
             }
-            let now = lanes.now(arrived_ns);
+            let now = lanes.now(arrived_ns(since_ns, now_ns, index, count));
+            let wire_ns = nanos(lanes.states[from].wire_time(now, packet.len()));
             let sent = Ecn::of_packet(&packet).unwrap_or_default();
             let verdict = lanes.states[from].offer_with(now, packet.len(), sent);
-            let Verdict::Arrives { at, copy_at, ecn, .. } = verdict else {
+            let Verdict::Arrives { at, copy_at, is_held, ecn } = verdict else {
                 free.push(packet);
                 continue;
             };
             if ecn != sent {
                 ecn.write_to(&mut packet);
             }
+            let planned = Planned { at_ns: lanes.clock_ns(at), wire_ns, is_held };
+            let departure = departures[from].next(planned, soonest_ns);
             if let Some(copy_at) = copy_at {
-                flights.put(lanes.clock_ns(copy_at).max(soonest_ns), 1 - from, packet.clone());
+                let at_ns = lanes.clock_ns(copy_at).saturating_add(departure.late_ns);
+                flights.put(Departure { at_ns, ..departure }, 1 - from, packet.clone());
             }
-            flights.put(lanes.clock_ns(at).max(soonest_ns), 1 - from, packet);
+            flights.put(departure, 1 - from, packet);
         }
     }
 
@@ -296,7 +306,7 @@ impl Carrier {
         let mut refused = 0;
         for _ in 0..WRITES_MAX {
             let Some(flight) = self.flights.take_due(now_ns) else { break };
-            lateness.note(now_ns - flight.at_ns);
+            lateness.note(now_ns - flight.at_ns + flight.late_ns);
             refused += u64::from(self.tuns[flight.to].send(&flight.packet).is_err());
             self.free.push(flight.packet);
         }
@@ -334,9 +344,9 @@ impl Carrier {
 }
 
 impl Flights {
-    fn put(&mut self, at_ns: u64, to: usize, packet: Vec<u8>) {
+    fn put(&mut self, Departure { at_ns, late_ns }: Departure, to: usize, packet: Vec<u8>) {
         self.bytes += packet.len();
-        self.heap.push(Flight { at_ns, order: self.next_order, to, packet });
+        self.heap.push(Flight { at_ns, late_ns, order: self.next_order, to, packet });
         self.next_order += 1;
     }
 
@@ -382,6 +392,10 @@ impl Ord for Flight {
     }
 }
 
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// The traffic as the results have it.
 fn direction(traffic: &Traffic) -> LinkDirection {
     let bins = traffic.series.bins();
@@ -416,8 +430,8 @@ const SERIES_STEP: Duration = Duration::from_millis(10);
 const READS_MAX: usize = 1024;
 const WRITES_MAX: usize = 128;
 
-/// The shortest and the longest wait for further packets. A quarter of the link's delay, between
-/// these, delays no packet.
+/// The shortest and the longest wait for further packets: a quarter of the link's delay, between these. A packet is
+/// delayed by no more.
 const INTERVAL_MIN: Duration = Duration::from_micros(50);
 const INTERVAL_MAX: Duration = Duration::from_micros(500);
 
@@ -450,7 +464,7 @@ mod tests {
 
     #[test]
     fn packets_leave_in_the_order_of_their_times_and_then_of_reading() {
-        let flight = |at_ns, order| Flight { at_ns, order, to: 0, packet: Vec::new() };
+        let flight = |at_ns, order| Flight { at_ns, late_ns: 0, order, to: 0, packet: Vec::new() };
         let mut heap: BinaryHeap<Flight> = [flight(5, 0), flight(3, 2), flight(3, 1), flight(9, 3)].into();
         let order: Vec<u64> = std::iter::from_fn(|| heap.pop()).map(|flight| flight.order).collect();
         assert_eq!(order, [1, 2, 0, 3]);
