@@ -165,7 +165,8 @@ impl Lanes {
 struct Carrier {
     tuns: [Tun; 2],
     shared: Arc<Shared>,
-    mtu: usize,
+    /// Where packets are read to, as long as the link's MTU.
+    scratch: Vec<u8>,
     /// How long to wait for further packets while they arrive.
     interval: Duration,
     /// The delay of what arrives at each device.
@@ -174,8 +175,7 @@ struct Carrier {
     flights: Flights,
     /// Packets just read.
     batch: Vec<Vec<u8>>,
-    /// Buffers to use again.
-    free: Vec<Vec<u8>>,
+    free: Buffers,
     /// When the devices were read last.
     read_ns: [u64; 2],
     /// When a packet was read last.
@@ -186,6 +186,7 @@ struct Carrier {
 #[derive(Default)]
 struct Flights {
     heap: BinaryHeap<Flight>,
+    /// What their memory takes.
     bytes: usize,
     /// Numbers the packets, so that those of equal times keep their order.
     next_order: u64,
@@ -207,13 +208,13 @@ impl Carrier {
         Self {
             tuns,
             shared,
-            mtu: pair.mtu as usize,
+            scratch: vec![0; pair.mtu as usize],
             interval: (pair.down.delay.min(pair.up.delay) / 4).clamp(INTERVAL_MIN, INTERVAL_MAX),
             delay_ns: [&pair.down, &pair.up].map(|way| nanos(way.delay)),
             departures: [Departures::default(); 2],
             flights: Flights::default(),
             batch: Vec::new(),
-            free: Vec::new(),
+            free: Buffers::default(),
             read_ns: [clock::now_ns(); 2],
             active_ns: 0,
         }
@@ -246,16 +247,10 @@ impl Carrier {
     /// link's delay after it was read, so that no round trip is shorter than the link's,
     /// and those read together leave at its rate ([`Departures`]).
     fn read(&mut self, from: usize) -> io::Result<usize> {
-        let Self { tuns, batch, free, mtu, .. } = self;
+        let Self { tuns, batch, free, scratch, .. } = self;
         while batch.len() < READS_MAX {
-            let mut packet = free.pop().unwrap_or_default();
-            packet.resize(*mtu, 0);
-            let Some(len) = tuns[from].receive(&mut packet)? else {
-                free.push(packet);
-                break;
-            };
-            packet.truncate(len);
-            batch.push(packet);
+            let Some(len) = tuns[from].receive(scratch)? else { break };
+            batch.push(free.copy_of(&scratch[..len]));
         }
         let now_ns = clock::now_ns();
         let since_ns = std::mem::replace(&mut self.read_ns[from], now_ns);
@@ -275,7 +270,7 @@ impl Carrier {
         for (index, mut packet) in (0..).zip(batch.drain(..)) {
             if flights.bytes > IN_FLIGHT_BYTES_MAX {
                 lanes.overrun_packets += 1;
-                free.push(packet);
+                free.give_back(packet);
                 continue;
             }
             let now = lanes.now(arrived_ns(since_ns, now_ns, index, count));
@@ -283,7 +278,7 @@ impl Carrier {
             let sent = Ecn::of_packet(&packet).unwrap_or_default();
             let verdict = lanes.states[from].offer_with(now, packet.len(), sent);
             let Verdict::Arrives { at, copy_at, is_held, ecn } = verdict else {
-                free.push(packet);
+                free.give_back(packet);
                 continue;
             };
             if ecn != sent {
@@ -308,7 +303,7 @@ impl Carrier {
             let Some(flight) = self.flights.take_due(now_ns) else { break };
             lateness.note(now_ns - flight.at_ns + flight.late_ns);
             refused += u64::from(self.tuns[flight.to].send(&flight.packet).is_err());
-            self.free.push(flight.packet);
+            self.free.give_back(flight.packet);
         }
         if lateness.packets > 0 {
             let mut lanes = self.shared.lanes.lock();
@@ -345,7 +340,7 @@ impl Carrier {
 
 impl Flights {
     fn put(&mut self, Departure { at_ns, late_ns }: Departure, to: usize, packet: Vec<u8>) {
-        self.bytes += packet.len();
+        self.bytes += memory_of(&packet);
         self.heap.push(Flight { at_ns, late_ns, order: self.next_order, to, packet });
         self.next_order += 1;
     }
@@ -353,8 +348,32 @@ impl Flights {
     fn take_due(&mut self, now_ns: u64) -> Option<Flight> {
         let flight =
             self.heap.peek().is_some_and(|flight| flight.at_ns <= now_ns).then(|| self.heap.pop())??;
-        self.bytes -= flight.packet.len();
+        self.bytes -= memory_of(&flight.packet);
         Some(flight)
+    }
+}
+
+/// The memory of a packet in flight: its buffer may be longer.
+fn memory_of(packet: &Vec<u8>) -> usize {
+    packet.capacity() + size_of::<Flight>()
+}
+
+/// A few buffers to use again.
+#[derive(Default)]
+struct Buffers(Vec<Vec<u8>>);
+
+impl Buffers {
+    fn copy_of(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut packet = self.0.pop().unwrap_or_default();
+        packet.clear();
+        packet.extend_from_slice(bytes);
+        packet
+    }
+
+    fn give_back(&mut self, packet: Vec<u8>) {
+        if self.0.len() < READS_MAX {
+            self.0.push(packet);
+        }
     }
 }
 
@@ -460,6 +479,21 @@ mod tests {
     fn each_repeat_has_another_seed() {
         let of = |seed, repeat| seed_of(&LinkPair { seed, ..LinkPair::default() }, repeat);
         assert_eq!([of(7, 1), of(7, 2), of(7, 3), of(u64::MAX, 2)], [7, 8, 9, 0]);
+    }
+
+    #[test]
+    fn packets_in_flight_count_with_their_buffers_of_which_few_are_kept() {
+        let (mut flights, mut free) = (Flights::default(), Buffers::default());
+        let packet = free.copy_of(&[7; 60]);
+        assert_eq!((packet.as_slice(), packet.capacity() < 100), ([7; 60].as_slice(), true));
+        free.give_back(Vec::with_capacity(9000));
+        let departure = Departure { at_ns: 1, late_ns: 0 };
+        flights.put(departure, 0, free.copy_of(&packet));
+        assert!(flights.bytes >= 9000, "{}", flights.bytes);
+        free.give_back(flights.take_due(1).unwrap().packet);
+        assert_eq!((flights.bytes, free.0.len()), (0, 1));
+        (0..2 * READS_MAX).for_each(|_| free.give_back(Vec::new()));
+        assert_eq!(free.0.len(), READS_MAX);
     }
 
     #[test]
