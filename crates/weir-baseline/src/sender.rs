@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 
 use weir_results::UdpMode;
 use weir_udp::{
-    MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendScratch, SendScratchTo, UdpSocket, is_transient,
+    MAX_GSO_BYTES, MAX_GSO_SEGMENTS, Outgoing, SendScratch, SendScratchTo, UdpSocket, is_report, is_too_long,
+    is_transient,
 };
 
 use crate::RING_BYTES;
@@ -23,19 +24,27 @@ pub fn send(socket: &UdpSocket, to: Option<SocketAddr>, datagram: &[u8]) -> io::
     };
     match sent {
         Ok(_) => Ok(true),
-        Err(error) => lost(error).map(|()| false),
+        Err(error) => lost(error, datagram.len(), socket).map(|()| false),
     }
 }
 
-/// Passes an error on unless the next datagram may succeed.
+/// Passes an error of sending so many bytes on unless the next datagram may succeed.
 #[cold]
-fn lost(error: io::Error) -> io::Result<()> {
-    if is_passing(&error) { Ok(()) } else { Err(error) }
+fn lost(error: io::Error, len: usize, socket: &UdpSocket) -> io::Result<()> {
+    let is_passing = is_passing_send(&error, len, socket.local_address().is_ipv6());
+    if is_passing { Ok(()) } else { Err(error) }
+}
+
+/// Whether the next datagram of so many bytes may be sent after this error. A router may have said of an earlier one
+/// that it needs fragmentation, which the kernel does from then on; but none may be longer than UDP's datagrams.
+fn is_passing_send(error: &io::Error, len: usize, is_ipv6: bool) -> bool {
+    let longest = if is_ipv6 { LONGEST_V6 } else { LONGEST_V4 };
+    if is_too_long(error) { len <= longest } else { is_passing(error) }
 }
 
 /// Whether the next call on a socket may succeed.
 pub(crate) fn is_passing(error: &io::Error) -> bool {
-    is_transient(error) || error.kind() == io::ErrorKind::WouldBlock
+    is_transient(error) || is_report(error) || error.kind() == io::ErrorKind::WouldBlock
 }
 
 /// What a [`Sender`] sent, counted from its beginning.
@@ -154,7 +163,7 @@ impl Sender {
         self.counts.system_calls += outcome.system_calls;
         self.counts.refused += outcome.refused;
         self.counts.gso_fallbacks += outcome.gso_fallbacks;
-        outcome.last_error.map_or(Ok(()), lost)
+        outcome.last_error.map_or(Ok(()), |error| lost(error, self.size, socket))
     }
 
     /// Sends one datagram, of any size, at once.
@@ -174,6 +183,10 @@ fn send_counted(aim: &Aim, counts: &mut SendCounts, socket: &UdpSocket, datagram
     }
     Ok(())
 }
+
+/// The longest datagrams: packets of 65535 bytes, without the headers of IPv4 (20) and UDP (8), and without that of UDP.
+const LONGEST_V4: usize = 65_507;
+const LONGEST_V6: usize = 65_527;
 
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
@@ -243,6 +256,25 @@ mod tests {
         assert!(starts[2..].windows(2).all(|pair| pair[1] - pair[0] == sender.stride));
         let counts = sender.counts();
         assert_eq!(counts.datagrams, counts.system_calls);
+    }
+
+    #[test]
+    fn a_router_that_asks_for_fragments_ends_no_measurement_and_a_datagram_that_is_too_long_does() {
+        let (receiver, socket) = (bound(), bound());
+        socket.connect(receiver.local_addr()).unwrap();
+        let too_long = send(&socket, None, &[0; 65_508]).unwrap_err();
+        assert!(is_too_long(&too_long) && is_passing(&too_long));
+        for (len, is_ipv6, expected) in [
+            (1472, false, true),
+            (65_507, false, true),
+            (65_508, false, false),
+            (65_508, true, true),
+            (65_527, true, true),
+            (65_528, true, false),
+        ] {
+            assert_eq!(is_passing_send(&too_long, len, is_ipv6), expected, "{len}");
+        }
+        assert!(!is_passing_send(&io::ErrorKind::NotConnected.into(), 8, false));
     }
 
     #[test]

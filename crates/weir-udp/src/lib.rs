@@ -61,7 +61,7 @@ pub use send::{
 };
 pub use socket::{Fragments, SocketOptions, UdpSocket, Wait};
 pub use timer::Timer;
-pub use transient::{is_path_lost, is_queue_full, is_too_long, is_transient};
+pub use transient::{is_path_lost, is_queue_full, is_report, is_too_long, is_transient};
 pub use tun::Tun;
 pub use wait::{MAX_POLL_SOCKETS, Ready, Waker, poll, receive_within};
 pub use watch::NetworkWatch;

@@ -9,6 +9,7 @@ use std::slice::Chunks;
 
 use crate::control_message::{self, ReceiveControl};
 use crate::sys;
+use crate::transient::is_report;
 use crate::{UdpSocket, Wait};
 
 /// Bytes per buffer of [`RecvBatch::new`]: the maximum UDP payload, coalesced or not.
@@ -363,7 +364,8 @@ impl UdpSocket {
                 }
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => return Ok(0),
-                    Some(libc::EINTR | libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH) => {}
+                    Some(libc::EINTR) => {}
+                    _ if is_report(&error) => {}
                     _ => return Err(error),
                 },
             }
