@@ -323,11 +323,25 @@ impl Channel {
     /// With the sender on the same processor, polling delays it and costs 2 to 3 % of the throughput. The processors
     /// of this process do not show that: each end may be pinned to one of its own.
     pub(super) fn receive_or_sleep(&self, role: &mut Role) -> (Arrived, Option<Time>) {
+        self.receive_or(role, |role| self.receive(role, Wait::Block))
+    }
+
+    /// As [`Channel::receive_or_sleep`], until `left` has passed, however short that is.
+    pub(super) fn receive_or_sleep_within(&self, role: &mut Role, left: Duration) -> (Arrived, Option<Time>) {
+        self.receive_or(role, |role| self.receive_within(role, left))
+    }
+
+    #[inline]
+    fn receive_or(
+        &self,
+        role: &mut Role,
+        sleep: impl FnOnce(&mut Role) -> Arrived,
+    ) -> (Arrived, Option<Time>) {
         if let Some(arrived) = self.receive_before_sleep(role) {
             return (arrived, None);
         }
         let before = clock::now();
-        let arrived = self.receive(role, Wait::Block);
+        let arrived = sleep(role);
         let now = clock::now();
         role.note_sleep(now.since(before), arrived.count > 0);
         (arrived, Some(now))

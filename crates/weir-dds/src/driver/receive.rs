@@ -213,10 +213,17 @@ impl Driver {
         left: Duration,
         reader: Option<&ReaderEndpoint>,
     ) -> Option<TakenIn> {
-        // Rounded up to whole milliseconds: a loop with a constant timeout then sets it only once.
-        let left = Duration::from_millis(left.min(RECEIVE_TIMEOUT).as_millis() as u64 + 1);
-        self.channel.set_patience(&mut role, left);
-        self.receive_batch(role, Wait::Block, reader)
+        match Patience::of(left) {
+            Patience::None => self.receive_batch(role, Wait::DontWait, reader),
+            Patience::Exact(left) => {
+                let received = self.channel.receive_or_sleep_within(&mut role, left);
+                self.finish_receiving(role, received, reader)
+            }
+            Patience::Ticks(left) => {
+                self.channel.set_patience(&mut role, left);
+                self.receive_batch(role, Wait::Block, reader)
+            }
+        }
     }
 
     /// Receives one batch and processes it. Returns `None` if nothing arrived.
@@ -226,10 +233,21 @@ impl Driver {
         wait: Wait,
         reader: Option<&ReaderEndpoint>,
     ) -> Option<TakenIn> {
-        let (arrived, now) = match wait {
+        let received = match wait {
             Wait::Block => self.channel.receive_or_sleep(&mut role),
             Wait::DontWait => (self.channel.receive(&mut role, wait), None),
         };
+        self.finish_receiving(role, received, reader)
+    }
+
+    /// Processes what was received, if anything was.
+    #[inline]
+    fn finish_receiving(
+        &self,
+        role: MutexGuard<'_, Role>,
+        (arrived, now): (Arrived, Option<Time>),
+        reader: Option<&ReaderEndpoint>,
+    ) -> Option<TakenIn> {
         if arrived.count == 0 {
             drop(role);
             self.channel.announce_progress();
@@ -436,6 +454,30 @@ impl Driver {
     }
 }
 
+/// How long a receive call may sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    None,
+    /// Less than the kernel's timeouts of sockets can tell.
+    Exact(Duration),
+    /// Whole milliseconds: a loop with a constant timeout then sets it only once.
+    Ticks(Duration),
+}
+
+impl Patience {
+    /// Chooses how to wait for no longer than `left`.
+    fn of(left: Duration) -> Self {
+        match left {
+            Duration::ZERO => Self::None,
+            _ if left < TICK_MAX => Self::Exact(left),
+            _ => Self::Ticks(Duration::from_millis(left.min(RECEIVE_TIMEOUT).as_millis() as u64 + 1)),
+        }
+    }
+}
+
+/// The longest tick of a kernel. A timeout of a socket ends with one, and so up to that much later.
+const TICK_MAX: Duration = Duration::from_millis(10);
+
 #[cfg(test)]
 mod tests {
     use weir_udp::{Outgoing, SocketOptions, UdpSocket};
@@ -463,6 +505,18 @@ mod tests {
         assert!(has_all());
         drop(waiting);
         participant
+    }
+
+    #[test]
+    fn a_call_without_time_does_not_sleep_and_one_with_little_sleeps_no_longer() {
+        let of = |us| Patience::of(Duration::from_micros(us));
+        assert_eq!(of(0), Patience::None);
+        for us in [1, 999, 1000, 9999] {
+            assert_eq!(of(us), Patience::Exact(Duration::from_micros(us)));
+        }
+        assert_eq!(of(10_000), Patience::Ticks(Duration::from_millis(11)));
+        assert_eq!(of(20_500), Patience::Ticks(Duration::from_millis(21)));
+        assert_eq!(Patience::of(Duration::MAX), Patience::Ticks(RECEIVE_TIMEOUT + Duration::from_millis(1)));
     }
 
     #[test]
