@@ -359,14 +359,18 @@ impl WaitSet {
         watched.truncate(weir_udp::MAX_POLL_SOCKETS);
         // What bursts and batches hold back may be what the others wait for.
         handles.iter().for_each(|handle| _ = handle.driver.flush_queued());
+        // Without time, it polls once.
+        let mut has_polled = false;
         loop {
             if is_done() {
                 return Ok(true);
             }
             let left = deadline.since(clock::now());
-            if left.is_zero() || handles.iter().any(|handle| handle.driver.has_ended()) {
+            let is_over = has_polled && left.is_zero();
+            if is_over || handles.iter().any(|handle| handle.driver.has_ended()) {
                 return Ok(false);
             }
+            has_polled = true;
             let ready = weir_udp::poll(&watched, None, Some(left)).map_err(no_event_fd)?;
             for (index, driver) in polled().enumerate() {
                 if !driver.poll(Time::ZERO)? && ready.is_readable(index + 1) && !is_done() {

@@ -177,13 +177,16 @@ impl Driver {
         let _waiting = self.channel.begin_waiting();
         let spin_until = || strategy.spin_time().map_or(Time::MAX, |time| clock::now() + time);
         let mut spins = spin_until();
+        // Without time, it polls once: no other thread does, so nothing would ever happen in a loop of such calls.
+        let mut has_polled = false;
         loop {
             if is_done() {
                 return true;
             }
-            if self.has_ended() || clock::now() >= deadline {
+            if self.has_ended() || has_polled && clock::now() >= deadline {
                 return is_done();
             }
+            has_polled = true;
             let done = self.poll_until(polling, reader, spins, deadline, &mut is_done);
             if done.has_awaited {
                 return true;

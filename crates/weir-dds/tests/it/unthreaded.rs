@@ -51,6 +51,28 @@ fn one_thread_polls_two_participants_that_exchange_samples() {
     }
 }
 
+/// Nothing else polls.
+#[test]
+fn waits_without_time_poll() {
+    let (_participants, writer, reader) = pair(lossless_writer(), settings().without_threads());
+    let world = World::new();
+    let threaded = world.participant();
+    let other: DataReader<Numbered> = world.reader(&threaded, lossless_reader());
+    let (alone, several) = (WaitSet::new(), WaitSet::new());
+    alone.attach_condition(&reader.read_condition(States::NOT_READ));
+    several.attach_condition(&reader.read_condition(States::NOT_READ));
+    several.attach_condition(&other.read_condition(States::NOT_READ));
+    let waits: [&dyn Fn() -> bool; 3] =
+        [&|| reader.wait_for_data(Duration::ZERO).is_ok(), &|| alone.wait(Duration::ZERO).is_ok(), &|| {
+            several.wait(Duration::ZERO).is_ok()
+        }];
+    for (number, wait) in (0..).zip(waits) {
+        writer.write(&Numbered::new(1, number)).unwrap();
+        assert!((0..1000).any(|_| wait()), "{number}");
+        assert_eq!(reader.take(10).len(), 1);
+    }
+}
+
 #[test]
 fn large_samples_are_sent_and_received_in_polls() {
     for qos in [lossless_writer(), lossless_writer().publish_mode(PublishMode::Asynchronous)] {
