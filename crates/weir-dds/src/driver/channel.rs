@@ -56,6 +56,8 @@ const GROUP_TURNS: u32 = 8;
 const IDLE_CHECK: Duration = Duration::from_millis(5);
 /// How often a closing thread wakes the thread that receives.
 const CLOSE_TICK: Duration = Duration::from_millis(5);
+/// How soon a thread that waits for the role kicks again, if the socket had no room for a kick.
+const KICK_AGAIN: Duration = Duration::from_millis(5);
 /// Longest sleep in a receive call. Bounds the cost of a lost kick.
 pub(super) const RECEIVE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The same for the background thread, which would be woken for nothing otherwise. Who waits for it repeats the kick,
@@ -216,18 +218,27 @@ impl Channel {
 
     /// Wakes a thread that sleeps in a receive call, by sending an empty datagram to this socket.
     pub(crate) fn kick(&self) {
+        if !self.kick_now() {
+            let _ = self.socket.send_one(&Outgoing::datagram(Some(self.own_address), &[]));
+        }
+    }
+
+    /// As [`Channel::kick`], but does not wait for room in the socket, which user data may have filled: the caller may
+    /// hold the lock of discovery. Returns whether the datagram was sent. Otherwise the call ends by its timeout.
+    fn kick_now(&self) -> bool {
         if let Some(waker) = &self.waker {
-            return waker.wake();
+            waker.wake();
+            return true;
         }
         self.unpark.notify_all();
-        let _ = self.socket.send_one(&Outgoing::datagram(Some(self.own_address), &[]));
+        self.socket.send_now(&[], self.own_address).is_ok()
     }
 
     /// Ends the receive calls of all threads, for ever. A kick may not arrive, such as where the loopback interface is
     /// down, or the participant's address was removed.
     pub(super) fn end_receiving(&self) {
         self.socket.end_receiving();
-        self.kick();
+        self.kick_now();
     }
 
     /// Takes the role for ever, so that no thread receives again or waits for what could arrive.
@@ -254,7 +265,7 @@ impl Channel {
     pub(crate) fn announce_change(&self) {
         self.announce_progress();
         if self.waiting.load(Ordering::SeqCst) > 0 {
-            self.kick();
+            self.kick_now();
         }
     }
 
@@ -423,13 +434,12 @@ impl Channel {
     pub(super) fn sleep_until_progress(&self, until: Time, is_done: &mut impl FnMut() -> bool) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let _sleeping = Sleeping(&self.sleepers);
-        if self.is_background_receiving.load(Ordering::SeqCst) {
-            self.kick();
-        }
+        let is_kick_lost = self.is_background_receiving.load(Ordering::SeqCst) && !self.kick_now();
         let before = *self.progress.lock();
         // From here on, whatever arrives wakes this thread.
         if !is_done() && self.role.is_locked() {
-            let until = until.min(clock::now() + RECEIVE_TIMEOUT);
+            let longest = if is_kick_lost { KICK_AGAIN } else { RECEIVE_TIMEOUT };
+            let until = until.min(clock::now() + longest);
             let mut progress = self.progress.lock();
             while *progress == before {
                 let left = until.since(clock::now());
@@ -545,7 +555,7 @@ mod tests {
     fn what_arrives_is_stamped_from_the_first_question_on() {
         let channel = channel();
         let mut role = channel.role.lock();
-        channel.kick();
+        assert!(channel.kick_now());
         assert_eq!(channel.receive(&mut role, Wait::Block).count, 1);
         assert_eq!(role.received.stamp(0), Stamp::default());
         let before = clock::now();
@@ -575,6 +585,7 @@ mod tests {
         let mut channel = channel();
         // Nothing can be sent there.
         channel.own_address = SocketAddrV4::new(Ipv4Addr::new(240, 0, 0, 1), 9);
+        assert!(!channel.kick_now());
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut role = channel.role.lock();
