@@ -12,6 +12,7 @@
 //! millisecond.
 
 use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -70,7 +71,7 @@ pub(crate) struct Channel {
     /// The sockets of the multicast groups.
     pub(crate) groups: Groups,
     /// Locked by the thread that receives.
-    pub(super) role: Mutex<Role>,
+    role: Mutex<Role>,
     /// Incremented, under the lock, after every batch and whenever the role becomes free, if
     /// threads sleep on it.
     progress: Mutex<u64>,
@@ -141,6 +142,39 @@ pub(super) struct Arrived {
     pub(super) count: usize,
     /// Whether they came by multicast.
     pub(super) is_multicast: bool,
+}
+
+/// The role, held. Whatever it was taken for, threads that sleep until it is free are woken when it is dropped.
+pub(super) struct RoleGuard<'a> {
+    /// Dropped first: a thread that is woken finds the role free.
+    role: MutexGuard<'a, Role>,
+    _announcing: Announcing<'a>,
+}
+
+/// Announces progress when dropped.
+struct Announcing<'a>(&'a Channel);
+
+impl Drop for Announcing<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.announce_progress();
+    }
+}
+
+impl Deref for RoleGuard<'_> {
+    type Target = Role;
+
+    #[inline]
+    fn deref(&self) -> &Role {
+        &self.role
+    }
+}
+
+impl DerefMut for RoleGuard<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Role {
+        &mut self.role
+    }
 }
 
 /// Counts a thread that waits and receives until dropped, even by a panic of what it waits for.
@@ -239,6 +273,34 @@ impl Channel {
     pub(super) fn end_receiving(&self) {
         self.socket.end_receiving();
         self.kick_now();
+    }
+
+    /// Takes the role, unless another thread has it.
+    #[inline]
+    pub(super) fn try_role(&self) -> Option<RoleGuard<'_>> {
+        self.role.try_lock().map(|role| self.guard(role))
+    }
+
+    /// Takes the role, unless another thread keeps it for so long.
+    pub(super) fn try_role_for(&self, time: Duration) -> Option<RoleGuard<'_>> {
+        self.role.try_lock_for(time).map(|role| self.guard(role))
+    }
+
+    #[inline]
+    fn guard<'a>(&'a self, role: MutexGuard<'a, Role>) -> RoleGuard<'a> {
+        RoleGuard { role, _announcing: Announcing(self) }
+    }
+
+    /// Waits for the role.
+    #[cfg(test)]
+    pub(super) fn wait_for_role(&self) -> RoleGuard<'_> {
+        self.guard(self.role.lock())
+    }
+
+    /// Returns whether a thread has the role.
+    #[cfg(test)]
+    pub(super) fn is_role_taken(&self) -> bool {
+        self.role.is_locked()
     }
 
     /// Takes the role for ever, so that no thread receives again or waits for what could arrive.
@@ -578,6 +640,19 @@ mod tests {
         let [first, second] = [0, 1].map(|index| role.received.stamp(index).at_ns);
         assert!(first != 0 && second != 0);
         assert!(channel.arrival(&role.received).at <= clock::now());
+    }
+
+    #[test]
+    fn whoever_releases_the_role_wakes_those_that_sleep_until_it_is_free() {
+        let channel = channel();
+        // As a thread that sleeps.
+        channel.sleepers.fetch_add(1, Ordering::SeqCst);
+        for count in 1..4 {
+            let role = channel.try_role().or_else(|| channel.try_role_for(RECEIVE_TIMEOUT)).unwrap();
+            assert!(channel.is_role_taken() && *channel.progress.lock() == count - 1);
+            drop(role);
+            assert!(!channel.is_role_taken() && *channel.progress.lock() == count);
+        }
     }
 
     #[test]

@@ -394,7 +394,7 @@ mod tests {
                     std::thread::yield_now();
                 }
             });
-            driver.channel.role.lock().outbox.items.push(broken_item());
+            driver.channel.wait_for_role().outbox.items.push(broken_item());
             kicks.join().unwrap();
             assert_eq!(failed.join().unwrap(), "weir-receive");
         });

@@ -312,7 +312,7 @@ impl Driver {
 
     /// Receives what has arrived for endpoints, or arrives soon. Returns whether anything has.
     fn receive_polled_spinning(&self, polling: &Polling, now: Time) -> bool {
-        let Some(role) = self.channel.role.try_lock() else { return false };
+        let Some(role) = self.channel.try_role() else { return false };
         let is_any = self.receive_spinning(role, now, None).is_some();
         polling.note_batch(is_any, is_any);
         is_any
@@ -331,7 +331,7 @@ impl Driver {
         until: Time,
         is_done: &mut impl FnMut() -> bool,
     ) -> Done {
-        let Some(mut role) = self.channel.role.try_lock() else {
+        let Some(mut role) = self.channel.try_role() else {
             // The thread that has it receives all there is.
             let until = until.min(now + SHARED_CHECK);
             if until > now {
@@ -367,7 +367,7 @@ impl Driver {
             drop(role.take());
             done.is_any = self.receive_others(polling, others);
             // Listeners may have been called.
-            (role, now) = (self.channel.role.try_lock(), clock::now());
+            (role, now) = (self.channel.try_role(), clock::now());
         }
         if let Some(mut role) = role {
             if has_user_data {
@@ -378,7 +378,6 @@ impl Driver {
                 }
             }
             drop(role);
-            self.channel.announce_progress();
         }
         done
     }
@@ -517,7 +516,7 @@ mod tests {
         let is_set = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                while !driver.channel.role.is_locked() {
+                while !driver.channel.is_role_taken() {
                     std::hint::spin_loop();
                 }
                 driver.outlet.timers.arm(clock::now());
@@ -538,7 +537,7 @@ mod tests {
         while participant.poll(Duration::ZERO).unwrap() {}
         driver.outlet.timers.wake();
         // As it is while another thread sleeps.
-        let other = (driver.channel.begin_waiting(), driver.channel.role.lock());
+        let other = (driver.channel.begin_waiting(), driver.channel.wait_for_role());
         polling.sleeps_alone.store(true, Ordering::SeqCst);
         assert!(!participant.poll(Duration::ZERO).unwrap());
         assert!(driver.outlet.timers.waker.is_woken());
@@ -585,7 +584,7 @@ mod tests {
         let driver = &participant.handle.driver;
         while participant.poll(Duration::ZERO).unwrap() {}
         let is_there = AtomicBool::new(false);
-        let role = driver.channel.role.lock();
+        let role = driver.channel.wait_for_role();
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| {
                 let deadline = clock::now() + Duration::from_secs(3600);

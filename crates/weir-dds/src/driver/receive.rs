@@ -18,7 +18,7 @@ use weir_rtps::receiver::{self, Incoming};
 use weir_rtps::time::Time;
 use weir_udp::Wait;
 
-use super::channel::{Arrived, Prediction, RECEIVE_TIMEOUT, ReaderNews, Role};
+use super::channel::{Arrived, Prediction, RECEIVE_TIMEOUT, ReaderNews, Role, RoleGuard};
 use super::endpoints::ReaderEndpoint;
 use super::routes::BatchEndpoints;
 use super::sender::Sender;
@@ -100,7 +100,7 @@ impl Driver {
         let mut now = clock::now();
         let spin_until = strategy.spin_time().map_or(Time::MAX, |time| now + time);
         for rounds in 1_u32.. {
-            let received = match self.channel.role.try_lock() {
+            let received = match self.channel.try_role() {
                 Some(role) if now < spin_until => self.receive_spinning(role, now, reader),
                 // Checked with the role held: only its holder is certain to be woken by what
                 // happens from here on.
@@ -138,7 +138,7 @@ impl Driver {
     #[inline]
     pub(super) fn receive_spinning(
         &self,
-        mut role: MutexGuard<'_, Role>,
+        mut role: RoleGuard<'_>,
         now: Time,
         reader: Option<&ReaderEndpoint>,
     ) -> Option<TakenIn> {
@@ -155,7 +155,6 @@ impl Driver {
             role.yielded_at = now;
         }
         drop(role);
-        self.channel.announce_progress();
         if is_yield_due {
             std::thread::yield_now();
         }
@@ -178,7 +177,7 @@ impl Driver {
             if now >= until || is_done() || self.has_ended() {
                 break;
             }
-            let Some(mut role) = self.channel.role.try_lock() else {
+            let Some(mut role) = self.channel.try_role() else {
                 self.channel.sleep_until_progress(until, &mut is_done);
                 continue;
             };
@@ -192,7 +191,6 @@ impl Driver {
                 self.take_in(role, now, arrived, None);
             } else {
                 drop(role);
-                self.channel.announce_progress();
             }
             self.channel.note_application(now);
         }
@@ -201,7 +199,7 @@ impl Driver {
     /// Processes what has already arrived, unless another thread receives. Writers collect their
     /// acknowledgements this way, so that the background thread need not be woken for them.
     pub(crate) fn receive_what_is_there(&self) {
-        if let Some(role) = self.channel.role.try_lock() {
+        if let Some(role) = self.channel.try_role() {
             self.receive_batch(role, Wait::DontWait, None);
             self.channel.note_application(clock::now());
         }
@@ -209,7 +207,7 @@ impl Driver {
 
     fn receive_blocking(
         &self,
-        mut role: MutexGuard<'_, Role>,
+        mut role: RoleGuard<'_>,
         left: Duration,
         reader: Option<&ReaderEndpoint>,
     ) -> Option<TakenIn> {
@@ -229,7 +227,7 @@ impl Driver {
     /// Receives one batch and processes it. Returns `None` if nothing arrived.
     pub(super) fn receive_batch(
         &self,
-        mut role: MutexGuard<'_, Role>,
+        mut role: RoleGuard<'_>,
         wait: Wait,
         reader: Option<&ReaderEndpoint>,
     ) -> Option<TakenIn> {
@@ -244,13 +242,12 @@ impl Driver {
     #[inline]
     fn finish_receiving(
         &self,
-        role: MutexGuard<'_, Role>,
+        role: RoleGuard<'_>,
         (arrived, now): (Arrived, Option<Time>),
         reader: Option<&ReaderEndpoint>,
     ) -> Option<TakenIn> {
         if arrived.count == 0 {
             drop(role);
-            self.channel.announce_progress();
             return None;
         }
         Some(self.take_in(role, now.unwrap_or_else(clock::now), arrived, reader))
@@ -261,7 +258,7 @@ impl Driver {
     #[inline]
     pub(super) fn take_in(
         &self,
-        mut role: MutexGuard<'_, Role>,
+        mut role: RoleGuard<'_>,
         now: Time,
         arrived: Arrived,
         reader: Option<&ReaderEndpoint>,
@@ -344,7 +341,7 @@ impl Driver {
     /// Calls no listeners. Adds the readers concerned to `later`, for
     /// [`Driver::call_data_listeners`].
     pub(crate) fn receive_quietly(&self, later: &mut Vec<ReaderNews>) {
-        let Some(mut role) = self.channel.role.try_lock() else { return };
+        let Some(mut role) = self.channel.try_role() else { return };
         let arrived = self.channel.receive(&mut role, Wait::DontWait);
         let now = clock::now();
         if arrived.count > 0 {
@@ -361,7 +358,6 @@ impl Driver {
         }
         drop(role);
         self.channel.note_application(now);
-        self.channel.announce_progress();
     }
 
     /// Releases the role, then calls the listeners of the readers that received something.
@@ -369,7 +365,7 @@ impl Driver {
     /// Returns whether `reader` is known to have samples. After a call of a listener this is
     /// unknown, because listeners may take any reader's samples.
     #[inline]
-    fn finish_batch(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
+    fn finish_batch(&self, mut role: RoleGuard<'_>, reader: Option<&ReaderEndpoint>) -> bool {
         let Some(news) = role.batch.take_predicted() else { return self.finish_unpredicted(role, reader) };
         let has_listener = role.prediction.as_ref().is_some_and(|it| it.reader().has_listener());
         if !has_listener {
@@ -378,12 +374,10 @@ impl Driver {
             };
             let has_awaited = news.has_unread && role.prediction.as_deref().is_some_and(is_awaited);
             drop(role);
-            self.channel.announce_progress();
             return has_awaited;
         }
         let prediction = role.prediction.take();
         drop(role);
-        self.channel.announce_progress();
         if let Some(prediction) = prediction {
             prediction.reader().notify_of(news);
             self.flush_queued();
@@ -394,7 +388,7 @@ impl Driver {
 
     /// [`Driver::finish_batch`] if readers other than the predicted one received something.
     #[inline(never)]
-    fn finish_unpredicted(&self, mut role: MutexGuard<'_, Role>, reader: Option<&ReaderEndpoint>) -> bool {
+    fn finish_unpredicted(&self, mut role: RoleGuard<'_>, reader: Option<&ReaderEndpoint>) -> bool {
         let batch = &mut role.batch;
         if batch.readers().iter().all(|it| !it.reader.has_listener()) {
             let is_awaited =
@@ -403,12 +397,10 @@ impl Driver {
                 reader.is_some_and(|reader| batch.readers().iter().any(|it| is_awaited(it, reader)));
             batch.clear_readers();
             drop(role);
-            self.channel.announce_progress();
             return has_awaited;
         }
         let readers = batch.take_readers();
         drop(role);
-        self.channel.announce_progress();
         self.call_data_listeners(&readers);
         self.give_back_list(readers);
         false
@@ -438,7 +430,7 @@ impl Driver {
 
     /// Returns the prediction to the role, unless a later batch made another one.
     fn give_back(&self, prediction: Box<Prediction>) {
-        if let Some(mut role) = self.channel.role.try_lock()
+        if let Some(mut role) = self.channel.try_role()
             && role.prediction.is_none()
             && role.table_version == prediction.version()
         {
@@ -448,7 +440,7 @@ impl Driver {
 
     /// Returns the memory of the list to the role, for the next batch.
     fn give_back_list(&self, readers: Vec<ReaderNews>) {
-        if let Some(mut role) = self.channel.role.try_lock() {
+        if let Some(mut role) = self.channel.try_role() {
             role.batch.give_back(readers);
         }
     }
@@ -534,7 +526,7 @@ mod tests {
             push(&mut message, &header);
             push(&mut message, &Receipt { reader, writer, number: 1, received });
             let participant = participant_that_got(&[&message[..]; 4]);
-            let stamped_ns = participant.handle.driver.channel.role.lock().received.stamped_ns();
+            let stamped_ns = participant.handle.driver.channel.wait_for_role().received.stamped_ns();
             assert_eq!(stamped_ns, None, "{received:?}");
         }
     }

@@ -1,10 +1,9 @@
 //! The background thread, which receives while no application thread does.
 
-use parking_lot::MutexGuard;
 use weir_rtps::time::Time;
 use weir_udp::Wait;
 
-use super::channel::{BACKGROUND_TIMEOUT, Channel, RECEIVE_TIMEOUT, Role, mark_background};
+use super::channel::{BACKGROUND_TIMEOUT, Channel, RECEIVE_TIMEOUT, RoleGuard, mark_background};
 use super::shared::Driver;
 use crate::clock;
 
@@ -29,11 +28,11 @@ pub(super) fn run(driver: &Driver) {
 }
 
 /// Takes the role. Returns it with the current time, which is `now` unless it had to wait.
-fn take_role(channel: &Channel, now: Time) -> Option<(MutexGuard<'_, Role>, Time)> {
-    if let Some(role) = channel.role.try_lock() {
+fn take_role(channel: &Channel, now: Time) -> Option<(RoleGuard<'_>, Time)> {
+    if let Some(role) = channel.try_role() {
         return Some((role, now));
     }
     // A participant that ends takes the role for ever.
-    let role = channel.role.try_lock_for(RECEIVE_TIMEOUT)?;
+    let role = channel.try_role_for(RECEIVE_TIMEOUT)?;
     Some((role, clock::now()))
 }
