@@ -21,7 +21,7 @@ use crate::clock;
 
 /// First delay of another attempt. The kernel reports an address shortly before it can be bound.
 const RETRY_MIN: Duration = Duration::from_millis(10);
-/// Last delay. After that, something is wrong that only another change can repair.
+/// Last delay. After that, something is wrong that only another change can repair, which is then followed.
 const RETRY_MAX: Duration = Duration::from_secs(3);
 
 /// How long the longest datagram to a host is taken for known.
@@ -45,13 +45,15 @@ struct Segments {
 
 struct State {
     selected: Selected,
-    /// When to try again what failed, and the delay after that.
+    /// The last attempt to use them has failed.
+    is_incomplete: bool,
+    /// When to try again, and the delay after that.
     retry: Option<(Time, Duration)>,
 }
 
 impl Network {
     pub(super) fn new(choice: Choice, watch: Option<NetworkWatch>, selected: Selected) -> Self {
-        let state = Mutex::new(State { selected, retry: None });
+        let state = Mutex::new(State { selected, is_incomplete: false, retry: None });
         let segments = Mutex::new(Segments { found_at: Time::ZERO, by_host: BTreeMap::new() });
         Self { choice, watch, state, segments }
     }
@@ -86,7 +88,7 @@ impl Network {
     fn news(&self) -> std::io::Result<Option<Selected>> {
         let selected = self.choice.select(&interfaces::up()?);
         let mut state = self.state.lock();
-        let mut has_news = state.retry.is_some();
+        let mut has_news = state.is_incomplete;
         if let Some(selected) = selected {
             has_news |= state.selected != selected;
             state.selected = selected;
@@ -99,6 +101,13 @@ impl Network {
         let mut state = self.state.lock();
         let delay = state.retry.map_or(RETRY_MIN, |(_, delay)| delay);
         state.retry = (delay <= RETRY_MAX).then_some((now + delay, delay * 2));
+        state.is_incomplete = true;
+    }
+
+    /// Records that the selected interfaces are in use.
+    fn complete(&self) {
+        let mut state = self.state.lock();
+        (state.is_incomplete, state.retry) = (false, None);
     }
 }
 
@@ -129,7 +138,7 @@ impl Driver {
     fn follow_network(&self) {
         match self.network.news() {
             Ok(None) => {}
-            Ok(Some(selected)) if self.use_interfaces(&selected) => self.network.state.lock().retry = None,
+            Ok(Some(selected)) if self.use_interfaces(&selected) => self.network.complete(),
             _ => self.network.retry_later(clock::now()),
         }
     }
@@ -158,5 +167,32 @@ impl Driver {
         if self.outlet.take_lost_path() {
             self.routes.table().writers.values().for_each(|writer| writer.lane.restore_path(&self.outlet));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::ParticipantSettings;
+
+    #[test]
+    fn a_change_is_followed_however_long_ago_the_attempts_have_ended() {
+        let settings = ParticipantSettings::default().interface("lo");
+        let (choice, selected) = Choice::new(&settings).unwrap();
+        let network = Network::new(choice, None, selected);
+        assert!(network.news().unwrap().is_none());
+        let mut now = Time(1);
+        let next = |now| {
+            network.retry_later(now);
+            network.state.lock().retry.map(|(at, _)| at)
+        };
+        while let Some(at) = next(now) {
+            now = at;
+        }
+        assert!(network.news().unwrap().is_some());
+        // The attempts begin anew.
+        assert!(next(now).is_some());
+        network.complete();
+        assert!(network.news().unwrap().is_none());
     }
 }
