@@ -211,15 +211,9 @@ impl MetaSockets {
     pub(crate) fn send_questions(&self, outbox: &Outbox) {
         self.send_each(outbox, |to, datagram| {
             let send = || self.prober.send_now(datagram, to);
-            // The refusal of an earlier question fails a send call, once.
-            let is_earlier = |sent: &io::Result<usize>| {
-                let is_report = |error: &io::Error| {
-                    error.kind() == ErrorKind::ConnectionRefused || weir_udp::is_too_long(error)
-                };
-                sent.as_ref().is_err_and(is_report)
-            };
+            // The fate of an earlier question, maybe to another host, fails a send call, once.
             let sent = send();
-            self.count(if is_earlier(&sent) { send() } else { sent });
+            self.count(if sent.as_ref().is_err_and(weir_udp::is_report) { send() } else { sent });
         });
     }
 
