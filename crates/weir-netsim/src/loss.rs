@@ -48,8 +48,12 @@ impl Loss {
 
     /// As [`burst`](Self::burst), by the share of packets lost (less than 1) and the mean length of
     /// a burst in packets (at least 1).
+    ///
+    /// Bursts are longer if more than `length / (length + 1)` are lost: there is at least one packet between two.
     pub fn bursts(share: f64, length: f64) -> Self {
-        Self::burst(share / (1.0 - share) / length, 1.0 / length)
+        let odds = share / (1.0 - share);
+        let length = length.max(odds);
+        Self::burst(odds / length, 1.0 / length)
     }
 
     /// As [`burst`](Self::burst), with a loss probability for each of the two states.
@@ -169,6 +173,15 @@ mod tests {
             // A burst of independent losses of one packet may follow the one before.
             let mean = lost(&fates) as f64 / bursts as f64;
             assert!((0.9..1.6).contains(&(mean / length)), "{length}: {mean}");
+        }
+    }
+
+    #[test]
+    fn bursts_are_longer_where_the_share_cannot_be_lost_otherwise() {
+        for (share, length) in [(0.9, 8.0), (0.6, 1.0), (0.99, 3.0)] {
+            let fates = run(Loss::bursts(share, length), 1_000_000);
+            let found = lost(&fates) as f64 / fates.len() as f64;
+            assert!((found - share).abs() < 0.005, "{share}: {found}");
         }
     }
 
