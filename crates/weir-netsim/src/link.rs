@@ -320,7 +320,8 @@ impl LinkState {
             self.traffic.too_big.add(size);
             return Verdict::TooBig { limit };
         }
-        if self.link.queue_bytes.is_some_and(|queue| backlog_bytes + size as u64 > queue as u64) {
+        let queue_bytes = self.link.queue_bytes.filter(|_| self.link.rate.is_some());
+        if queue_bytes.is_some_and(|queue| backlog_bytes + size as u64 > queue as u64) {
             self.traffic.queue_full.add(size);
             return Verdict::QueueFull;
         }

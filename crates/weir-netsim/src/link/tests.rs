@@ -48,6 +48,12 @@ fn the_rate_spaces_datagrams_and_counts_headers() {
 }
 
 #[test]
+fn a_queue_without_a_rate_has_no_effect() {
+    let mut bench = Bench::new(Link::new().queue_bytes(100));
+    assert_eq!(bench.carry(MS, 972), arrives(MS));
+}
+
+#[test]
 fn a_full_queue_drops_the_newcomer() {
     let mut bench = Bench::new(Link::new().rate_bps(8_000_000).queue_bytes(2500));
     assert_eq!(bench.carry(Duration::ZERO, 972), arrives(MS));
