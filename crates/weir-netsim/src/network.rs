@@ -144,6 +144,11 @@ impl Builder {
         self
     }
 
+    /// Returns the pair whose link carries what goes from one host to another.
+    fn carrying(&self, from: Ipv4Addr, to: Ipv4Addr) -> (Ipv4Addr, Ipv4Addr) {
+        self.shared.get(&(from, to)).copied().unwrap_or((from, to))
+    }
+
     /// Builds the network, without sockets.
     pub fn build(self) -> Network {
         Network {
@@ -251,15 +256,16 @@ impl Network {
         self.socket(socket).is_paused = false;
     }
 
-    /// Changes one direction between two hosts. Its queue and counts restart; datagrams in flight
-    /// still arrive.
+    /// Changes one direction between two hosts, and that of all pairs that share it. Its queue and counts restart;
+    /// datagrams in flight still arrive.
     pub fn set_link(&mut self, from: Ipv4Addr, to: Ipv4Addr, link: Link) {
-        self.links.remove(&(from, to));
-        self.config.special.insert((from, to), link);
+        let pair = self.config.carrying(from, to);
+        self.links.remove(&pair);
+        self.config.special.insert(pair, link);
     }
 
-    /// Sends what goes from one host to another over the link of another pair of hosts: they share its rate and its
-    /// queue.
+    /// Sends what goes from one host to another over the link of another pair of hosts: they share its rate, its queue
+    /// and its counts.
     pub fn share_link(&mut self, from: Ipv4Addr, to: Ipv4Addr, with: (Ipv4Addr, Ipv4Addr)) {
         self.config.shared.insert((from, to), with);
     }
@@ -387,7 +393,7 @@ impl Network {
     /// since it was last set.
     pub fn traffic(&mut self, from: Ipv4Addr, to: Ipv4Addr) -> Traffic {
         let now = self.now;
-        self.links.get_mut(&(from, to)).map(|link| link.traffic(now)).unwrap_or_default()
+        self.links.get_mut(&self.config.carrying(from, to)).map(|link| link.traffic(now)).unwrap_or_default()
     }
 
     /// Returns the counts so far.
@@ -443,7 +449,7 @@ impl Network {
 
     fn link(&mut self, from: Ipv4Addr, to: Ipv4Addr) -> &mut LinkState {
         let config = &self.config;
-        let (from, to) = config.shared.get(&(from, to)).copied().unwrap_or((from, to));
+        let (from, to) = config.carrying(from, to);
         self.links.entry((from, to)).or_insert_with(|| {
             let default = if from == to { &config.loopback } else { &config.link };
             let link = config.special.get(&(from, to)).unwrap_or(default).clone();

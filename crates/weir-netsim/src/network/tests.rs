@@ -231,6 +231,21 @@ fn links_can_change_during_the_run() {
     assert_eq!(read, [(MS, b'2'), (MS, b'3'), (2 * MS, b'4')]);
 }
 
+#[test]
+fn a_pair_that_shares_a_link_has_its_counts_and_changes_it() {
+    let mut net = network(Network::builder(1), 3);
+    net.share_link(host(1), host(3), (host(1), host(2)));
+    net.send(Duration::ZERO, at(1), at(3), b"1").unwrap();
+    assert_eq!(net.traffic(host(1), host(3)).offered.packets, 1);
+    assert_eq!(net.traffic(host(1), host(2)), net.traffic(host(1), host(3)));
+    net.set_link(host(1), host(3), Link::new().delay(5 * MS));
+    for to in [2, 3] {
+        net.send(Duration::ZERO, at(1), at(to), b"2").unwrap();
+    }
+    let at_end = drain(&mut net).into_iter().filter(|(now, _, bytes)| (*now, bytes[0]) == (5 * MS, b'2'));
+    assert_eq!(at_end.count(), 2);
+}
+
 fn stormy(seed: u64) -> Network {
     let link = Link::new()
         .delay(MS)
