@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::io::retry_on_intr;
+use rustix::net::sockopt::set_ip_multicast_if_with_ifindex;
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -43,7 +44,8 @@ pub struct SocketOptions {
     pub busy_poll_us: Option<u32>,
     /// Sends multicast from the interface with this address; `None` uses the routing table.
     pub multicast_interface: Option<Ipv4Addr>,
-    /// The same by interface index, for IPv6.
+    /// The same by interface index: two interfaces may have one address. With both, multicast leaves from the interface
+    /// with the index, by default with the address as its source (IPv4).
     pub multicast_interface_index: Option<u32>,
     /// Delivers sent multicast to members on this host, too.
     pub multicast_loop: bool,
@@ -439,8 +441,11 @@ fn configure_v4(
     if let Some(byte) = options.type_of_service {
         check("IP_TOS", socket.set_tos_v4(byte.into()))?;
     }
-    if let Some(interface) = options.multicast_interface {
-        check("IP_MULTICAST_IF", socket.set_multicast_if_v4(&interface))?;
+    if options.multicast_interface.is_some() || options.multicast_interface_index.is_some() {
+        let address = options.multicast_interface.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let index = options.multicast_interface_index.unwrap_or(0);
+        let set = set_ip_multicast_if_with_ifindex(socket, &Ipv4Addr::UNSPECIFIED, &address, index);
+        check("IP_MULTICAST_IF", set.map_err(io::Error::from))?;
     }
     check("IP_MULTICAST_LOOP", socket.set_multicast_loop_v4(options.multicast_loop))?;
     check("IP_MULTICAST_TTL", socket.set_multicast_ttl_v4(options.multicast_ttl))?;
@@ -474,7 +479,7 @@ fn refused(options: &SocketOptions, option: &'static str, source: io::Error) -> 
     let advice = match option {
         "SO_BUSY_POLL" => "more than net.core.busy_read needs CAP_NET_ADMIN: run without busy polling",
         "UDP_GRO" => "the kernel must be 5.0 or later: run without GRO",
-        "IP_MULTICAST_IF" => "no interface of this host has this address (ip -4 addr lists them)",
+        "IP_MULTICAST_IF" => "no interface of this host has this address or number (ip -4 addr lists them)",
         "IPV6_MULTICAST_IF" => "no interface of this host has this number (ip link lists them)",
         "SO_ATTACH_FILTER" => "name fewer addresses",
         "IP_MULTICAST_TTL" | "IPV6_MULTICAST_HOPS" => "use a value from 0 to 255",

@@ -133,9 +133,10 @@ fn open_multicast(domain_id: u32) -> Result<UdpSocket> {
     UdpSocket::bind(&options).map_err(|error| network("cannot open the multicast socket", error))
 }
 
-fn open_sender(address: Ipv4Addr) -> Result<UdpSocket> {
+fn open_sender(Place { index, address }: Place) -> Result<UdpSocket> {
     let options = SocketOptions {
         multicast_interface: Some(address),
+        multicast_interface_index: Some(index),
         multicast_loop: true,
         ..SocketOptions::new(SocketAddrV4::new(address, 0))
     };
@@ -172,7 +173,7 @@ impl MetaSockets {
         let mut result = Ok(());
         for place in selected.addresses() {
             if !senders.iter().any(|(known, _)| *known == place) {
-                match open_sender(place.address) {
+                match open_sender(place) {
                     Ok(sender) => senders.push((place, sender)),
                     Err(error) => result = Err(error),
                 }

@@ -44,6 +44,24 @@ fn groups_of_other_sockets_are_not_received() {
 }
 
 #[test]
+fn multicast_leaves_from_the_interface_with_the_index() {
+    let lo = loopback();
+    let with_index = |index| SocketOptions {
+        multicast_interface: Some(lo.address),
+        multicast_interface_index: Some(index),
+        ..SocketOptions::new(SocketAddrV4::new(lo.address, 0))
+    };
+    let group = Ipv4Addr::new(239, 255, 77, 4);
+    let member = member(0);
+    member.join_multicast(group, lo.index).unwrap();
+    let to = SocketAddrV4::new(group, member.local_addr().port());
+    open(&with_index(lo.index)).send_one(&Outgoing::datagram(Some(to), b"one")).unwrap();
+    assert_eq!(take(&member, &mut RecvBatch::new(2), 1), [b"one"]);
+    let text = UdpSocket::bind(&with_index(u32::MAX >> 1)).unwrap_err().to_string();
+    assert!(text.contains("IP_MULTICAST_IF"), "{text}");
+}
+
+#[test]
 fn refused_membership_names_group_and_interface() {
     let socket = member(0);
     let group = Ipv4Addr::new(239, 255, 77, 3);
