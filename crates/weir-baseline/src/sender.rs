@@ -184,7 +184,8 @@ fn send_counted(aim: &Aim, counts: &mut SendCounts, socket: &UdpSocket, datagram
     Ok(())
 }
 
-/// The longest datagrams: packets of 65535 bytes, without the headers of IPv4 (20) and UDP (8), and without that of UDP.
+/// The longest datagrams: packets of 65535 bytes, without the headers of IPv4 (20) and UDP (8), and without that of
+/// UDP.
 const LONGEST_V4: usize = 65_507;
 const LONGEST_V6: usize = 65_527;
 

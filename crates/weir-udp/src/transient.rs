@@ -16,7 +16,7 @@ pub fn is_transient(error: &io::Error) -> bool {
 
 /// Returns whether a call may only report that an earlier send of its socket failed.
 ///
-/// A router or the destination said so (ICMP), or nobody answered for the next hop's address. The
+/// A router or the destination said so (ICMP), or the next hop answered no search for its address. The
 /// kernel reports each of these once, by the next call of any kind.
 #[must_use]
 pub fn is_report(error: &io::Error) -> bool {

@@ -450,7 +450,7 @@ impl Driver {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Patience {
     None,
-    /// Less than the kernel's timeouts of sockets can tell.
+    /// Less than the kernel's timeouts of sockets distinguish.
     Exact(Duration),
     /// Whole milliseconds: a loop with a constant timeout then sets it only once.
     Ticks(Duration),
