@@ -310,6 +310,9 @@ fn run_workload(
     on_tick: OnTick<'_>,
 ) -> Result<Option<Fault>, CaseError> {
     let Some(workload) = &case.workload else { return Ok(None) };
+    if options.hosts.is_some() {
+        return Err(CaseError::Failed("a workload cannot be measured on other hosts".to_owned()));
+    }
     let mut session = Session::start(options.agent, case, None, options.interrupted)?;
     if let Some(how) = session.awake() {
         record::enter_awake(result, &how);

@@ -107,6 +107,8 @@ pub(super) fn check(args: &BenchArgs) -> Result<(), Failure> {
             args.method.outside_checks,
             "--outside-checks, whose sockperf and iperf3 run on this host only: start them by hand on both hosts",
         ),
+        // `weir run --hosts` gives hosts to studies whose options were parsed without them.
+        (args.workload.workload.is_some(), "--workload, whose processes all run on this host"),
     ];
     match others.into_iter().find(|(is_given, _)| *is_given) {
         Some((_, what)) => Err(Failure::usage(anyhow!("--hosts cannot be used with {what}"))),

@@ -280,3 +280,15 @@ fn a_dry_run_for_other_hosts_names_the_most_cases() {
     let once = dry("--hosts pub=alpha,sub=beta --set keep_awake=no");
     assert!(!once.contains("at most") && !once.contains("kept awake"), "{once}");
 }
+
+#[test]
+fn a_workload_is_not_measured_on_other_hosts() {
+    let plan = "[[study]]\nname = \"load\"\nworkload = \"robot\"\nengines = \"mock\"\n";
+    let scene = with_plan(plan);
+    scene.weir("run plan.toml --dry-run").expect_code(0);
+    let refused = scene.weir("run plan.toml --dry-run --hosts pub=alpha,sub=beta");
+    refused
+        .expect_code(2)
+        .expect_stderr("plan.toml, line 3")
+        .expect_stderr("--hosts cannot be used with --workload");
+}
