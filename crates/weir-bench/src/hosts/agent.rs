@@ -43,10 +43,13 @@ pub fn serve(agent: &AgentCommand) -> io::Result<()> {
         write_line(&mut *output, &FromHost::Hello { schema: SCHEMA, version: VERSION.to_owned(), facts })?;
     }
     let mut host = Host { agent, output, is_over, running: None, clock: None };
-    let mut patience = IDLE_MAX;
+    let mut patience = Patience::default();
     loop {
-        match messages.recv_timeout(patience) {
-            Ok(message) => patience = IDLE_MAX + host.handle(message)?,
+        match messages.recv_timeout(patience.limit()) {
+            Ok(message) => {
+                patience.heed(&message);
+                host.handle(message)?;
+            }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(()),
         }
     }
@@ -90,6 +93,35 @@ fn reached(text: &str) -> Option<(Ipv4Addr, Ipv4Addr)> {
     Some((server, client))
 }
 
+/// How long a host waits for the next message.
+#[derive(Debug, Default)]
+struct Patience {
+    /// The case that began last, until it ends.
+    session: Option<u32>,
+    /// How long it runs; nothing while no case does.
+    case: Duration,
+}
+
+impl Patience {
+    fn limit(&self) -> Duration {
+        IDLE_MAX + self.case
+    }
+
+    /// Heeds a message. A case is silent long after its start, with other messages in between.
+    fn heed(&mut self, message: &ToHost) {
+        match message {
+            ToHost::Begin { session, .. } => *self = Self { session: Some(*session), case: Duration::ZERO },
+            ToHost::Tell { session, message: ToAgent::Case { case, .. }, .. }
+                if self.session == Some(*session) =>
+            {
+                self.case = self.case.max(case.warmup + case.duration + case.allowance());
+            }
+            ToHost::End { session } if self.session == Some(*session) => *self = Self::default(),
+            _ => {}
+        }
+    }
+}
+
 struct Host<'a> {
     agent: &'a AgentCommand,
     output: Arc<Mutex<Stdout>>,
@@ -109,8 +141,7 @@ struct Running {
 }
 
 impl Host<'_> {
-    /// Handles a message; returns how much longer than usual the next one may take.
-    fn handle(&mut self, message: ToHost) -> io::Result<Duration> {
+    fn handle(&mut self, message: ToHost) -> io::Result<()> {
         match message {
             ToHost::Describe { interface } => {
                 let environment =
@@ -134,14 +165,14 @@ impl Host<'_> {
             ToHost::Begin { session, ids, ends, keep_awake } => {
                 self.begin(session, &ids, ends, keep_awake)?
             }
-            ToHost::Tell { session, id, message } => return self.tell(session, id, &message),
+            ToHost::Tell { session, id, message } => self.tell(session, id, &message)?,
             ToHost::End { session } => {
                 if self.running.as_ref().is_some_and(|running| running.session == session) {
                     self.end();
                 }
             }
         }
-        Ok(Duration::ZERO)
+        Ok(())
     }
 
     fn answer(&self, message: &FromHost) -> io::Result<()> {
@@ -204,19 +235,15 @@ impl Host<'_> {
         })
     }
 
-    fn tell(&self, session: u32, id: EndId, message: &ToAgent) -> io::Result<Duration> {
-        let more = match message {
-            ToAgent::Case { case, .. } => case.warmup + case.duration + case.allowance(),
-            _ => Duration::ZERO,
-        };
+    fn tell(&self, session: u32, id: EndId, message: &ToAgent) -> io::Result<()> {
         let Some(running) = self.running.as_ref().filter(|running| running.session == session) else {
-            return Ok(more);
+            return Ok(());
         };
         let sent = running.processes.lock().as_mut().map_or(Ok(()), |processes| processes.send(id, message));
         if let Err(CaseError::Failed(reason)) = sent {
             self.answer(&FromHost::Gone { session, id, reason })?;
         }
-        Ok(more)
+        Ok(())
     }
 
     /// Ends the processes that are left.
@@ -255,7 +282,11 @@ fn read_messages(is_over: Arc<AtomicBool>) -> io::Result<mpsc::Receiver<ToHost>>
 
 #[cfg(test)]
 mod tests {
+    use weir_results::Test;
+
     use super::*;
+    use crate::case::CaseSpec;
+    use crate::control::Role;
 
     #[test]
     fn the_addresses_of_a_connection_are_read() {
@@ -263,6 +294,35 @@ mod tests {
         assert_eq!(reached("10.0.0.1 40000 10.0.0.2 22"), Some((server, client)));
         assert_eq!(reached("fe80::1 40000 fe80::2 22"), None);
         assert_eq!(reached(""), None);
+    }
+
+    #[test]
+    fn the_patience_with_a_long_case_lasts_until_it_ends() {
+        let hour = Duration::from_secs(3600);
+        let id = EndId { role: Role::Publisher, index: 0 };
+        let tell = |message| ToHost::Tell { session: 7, id, message };
+        let begin = |session| ToHost::Begin { session, ids: vec![id], ends: Ends::PAIR, keep_awake: false };
+        let case = CaseSpec { duration: hour, ..CaseSpec::new("mock", Test::Throughput) };
+        let case = ToAgent::Case {
+            schema: SCHEMA,
+            version: VERSION.to_owned(),
+            case: Box::new(CaseSpec { size_bytes: 0, ..case }),
+            cpu: None,
+        };
+        let mut patience = Patience::default();
+        let mut after = |message: ToHost| {
+            patience.heed(&message);
+            patience.limit().saturating_sub(IDLE_MAX)
+        };
+        assert_eq!(after(begin(7)), Duration::ZERO);
+        assert_eq!(after(tell(case.clone())), hour);
+        assert_eq!(after(tell(ToAgent::Connect { peer: None, nodes: Vec::new() })), hour);
+        assert_eq!(after(tell(ToAgent::Start { at_ns: None })), hour);
+        assert_eq!(after(ToHost::End { session: 6 }), hour);
+        assert_eq!(after(ToHost::End { session: 7 }), Duration::ZERO);
+        assert_eq!(after(tell(case.clone())), Duration::ZERO, "of a case that is over");
+        assert_eq!((after(begin(7)), after(tell(case))), (Duration::ZERO, hour));
+        assert_eq!(after(begin(8)), Duration::ZERO);
     }
 
     #[test]
