@@ -1,8 +1,29 @@
-//! Attribution of lost samples, a line for each case with losses.
+//! Losses: how many there were, and their attribution, a line for each case.
 
-use weir_results::Case;
+use weir_results::{Case, NotMeasured, Warning};
 
 use crate::group::Group;
+
+/// Returns how many samples or round trips a case lost. A reliable one may lose none, so those of its warm-up count.
+pub(crate) fn lost(case: &Case) -> u64 {
+    let figures = &case.figures;
+    let measured = match (&figures.workload, figures.throughput, figures.latency_us) {
+        (Some(workload), ..) => workload.sum(|it| it.lost),
+        (None, Some(throughput), _) => throughput.lost,
+        (None, None, Some(latency)) => latency.lost,
+        (None, None, None) => 0,
+    };
+    let forbidden = case.evidence.warnings.iter().filter_map(|warning| match warning {
+        Warning::LostSamples { lost, permitted: false } => Some(*lost),
+        _ => None,
+    });
+    forbidden.fold(measured, u64::max)
+}
+
+/// Returns whether a case failed, so that what it lost is not known.
+pub(crate) fn has_failed(case: &Case) -> bool {
+    matches!(case.evidence.not_measured, Some(NotMeasured::Failed { .. }))
+}
 
 /// Returns a line for each case of the group with losses.
 ///

@@ -292,6 +292,13 @@ impl Limit {
         }
     }
 
+    /// The losses of a case. A failed repeat may have lost more, so only those that exceed the limit are sure.
+    fn losses(&self, place: &Place<'_, '_>, figure: fn(u64, u64) -> f64) -> Result<f64, String> {
+        let (lost, received) = place.losses().ok_or_else(|| place.why_not())?;
+        let figure = figure(lost, received);
+        if self.is_met(figure) && place.has_failed_repeat() { Err(place.why_not()) } else { Ok(figure) }
+    }
+
     /// The figure of a case, or why there is none.
     fn figure<'r>(
         &self,
@@ -306,11 +313,10 @@ impl Limit {
             Self::MaxP50(_) => median(|case| Some(times(case)?.p50)),
             Self::MaxP99(_) => RatioOf::P99.median(place),
             Self::MinRate(_) => median(|case| Some(case.figures.throughput?.samples_per_s)),
-            Self::MaxLostPercent(_) => {
-                let (lost, received) = place.losses().ok_or_else(|| place.why_not())?;
-                Ok(lost as f64 / (lost + received).max(1) as f64 * 100.0)
-            }
-            Self::NoLoss => place.losses().map(|(lost, _)| lost as f64).ok_or_else(|| place.why_not()),
+            Self::MaxLostPercent(_) => self.losses(place, |lost, received| {
+                lost as f64 / lost.saturating_add(received).max(1) as f64 * 100.0
+            }),
+            Self::NoLoss => self.losses(place, |lost, _| lost as f64),
             Self::MaxRatio(_, of, reference) | Self::MinRatio(_, of, reference) => {
                 of.ratio(reference, own, place, stored)
             }
@@ -444,7 +450,9 @@ pub fn requirements_table(rows: &[RequirementRow]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use weir_results::{Environment, LatencySummary, NotMeasured, ThroughputSummary, UdpFigures, UdpMode};
+    use weir_results::{
+        Environment, LatencySummary, NotMeasured, ThroughputSummary, UdpFigures, UdpMode, Warning,
+    };
 
     use super::*;
 
@@ -617,6 +625,33 @@ mod tests {
         assert_eq!(judged(&weir(Limit::NoLoss), &run), [(name.clone(), Some(lost as f64), "missed")]);
         let to_other = Limit::MaxRatio(1.1, RatioOf::Headline, Reference::Engine("other".to_owned()));
         assert_eq!(judged(&weir(to_other), &run), [(name, Some(1.2), "missed")]);
+    }
+
+    #[test]
+    fn reliable_samples_that_were_lost_in_the_warm_up_are_losses() {
+        let forbidden = Warning::LostSamples { lost: 5, permitted: false };
+        let early = run([rate("weir", 1e6, 0).with(|it| it.evidence.warnings.push(forbidden))]);
+        assert_eq!(judged(&weir(Limit::NoLoss), &early)[0].1, Some(5.0));
+        assert_eq!(judged(&weir(Limit::MaxLostPercent(0.1)), &early)[0].2, "missed");
+        let permitted = Warning::LostSamples { lost: 5, permitted: true };
+        let late = run([rate("weir", 1e6, 0).with(|it| it.evidence.warnings.push(permitted))]);
+        assert_eq!(judged(&weir(Limit::NoLoss), &late)[0].2, "met");
+    }
+
+    #[test]
+    fn a_failed_repeat_leaves_open_whether_samples_were_lost() {
+        let failed = Case::new("weir", Test::Throughput, Reliability::Reliable, 32).with(|case| {
+            case.conditions.repeat = 2;
+            case.evidence.not_measured = Some(NotMeasured::Failed { reason: "no echo".to_owned() });
+        });
+        for limit in [Limit::NoLoss, Limit::MaxLostPercent(1.0)] {
+            let rows = weir(limit.clone()).judge("study", &run([rate("weir", 1e6, 0), failed.clone()]));
+            assert_eq!(rows[0].verdict, RequirementVerdict::NotMeasured, "{rows:?}");
+            assert!(rows[0].reason.as_ref().unwrap().contains("no echo"), "{rows:?}");
+            // What the others lost is too much already.
+            let lossy = run([rate("weir", 1e6, 100), failed.clone()]);
+            assert_eq!(judged(&weir(limit), &lossy)[0].2, "missed");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use weir_results::{Better, Case, ProcessFigures, Reliability, Run, Spread, Test,
 use super::NOT_MEASURED;
 use crate::compare::times;
 use crate::group::is_raw_udp;
+use crate::loss::lost;
 use crate::workload::age_p99;
 
 /// The engine that the targets are for.
@@ -90,7 +91,7 @@ impl Point {
         let cases: Vec<&Case> = run.cases.iter().filter(|case| self.matches(case)).collect();
         let name = self.name();
         let Some(first) = cases.first() else { return Err(format!("{name}: {NOT_MEASURED}")) };
-        let lost: u64 = cases.iter().filter_map(|case| case.figures.throughput).map(|it| it.lost).sum();
+        let lost: u64 = cases.iter().map(|case| lost(case)).sum();
         if self.reliability == Reliability::Reliable && lost > 0 {
             return Err(format!("{name}: lost {lost} reliable samples"));
         }

@@ -1,6 +1,6 @@
 use weir_results::{
     Case, Discovery, Environment, LatencySummary, NotMeasured, ProcessFigures, Reliability, Test,
-    ThroughputSummary, WaitStrategy,
+    ThroughputSummary, WaitStrategy, Warning,
 };
 
 use super::*;
@@ -106,6 +106,15 @@ fn the_best_peer_is_the_one_to_beat_and_one_that_loses_is_none() {
         (GoalVerdict::CannotTell, "weir: lost 3 reliable samples")
     );
     assert!(found.is_measured());
+}
+
+#[test]
+fn an_engine_that_loses_reliable_samples_in_its_warm_up_has_no_figure() {
+    let forbidden = Warning::LostSamples { lost: 3, permitted: false };
+    let lossy = stream("streams", "weir", 1, 8e6).with(|it| it.evidence.warnings.push(forbidden));
+    let cases = vec![lossy, stream("streams", "cyclonedds", 1, 1e6)];
+    let found = row(cases, "reliable, unbatched, 32 B, zero lost", "best DDS engine");
+    assert_eq!(found.figures, "weir: lost 3 reliable samples");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::compact::lost_percent;
 use crate::compare::compare;
 use crate::group::{Group, Point};
 use crate::html::table::RowMark;
+use crate::loss;
 use crate::plot::HEAVY_LOSS_PERCENT;
 
 /// A point with what decides about it, computed once for all tables, plots and sentences.
@@ -53,9 +54,5 @@ impl Headline<'_> {
 
 /// Returns how many samples or round trips a point lost, over all repeats.
 pub(crate) fn lost(point: &Point<'_>) -> u64 {
-    let of = |case: &Case| {
-        let throughput = case.figures.throughput.map(|throughput| throughput.lost);
-        throughput.or_else(|| Some(case.figures.latency_us?.lost)).unwrap_or(0)
-    };
-    point.repeats.iter().map(|case| of(case)).fold(0, u64::saturating_add)
+    point.repeats.iter().map(|case| loss::lost(case)).fold(0, u64::saturating_add)
 }

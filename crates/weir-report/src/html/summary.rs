@@ -7,6 +7,7 @@ use crate::group::{Group, Load, Point, is_raw_udp};
 use crate::html::headline::Headline;
 use crate::html::number::{range, spoken, spoken_us};
 use crate::html::palette::name_of;
+use crate::loss::has_failed;
 use crate::plot::{HEAVY_LOSS_PERCENT, p99};
 use crate::table::is_not_supported;
 
@@ -152,15 +153,22 @@ fn losses(headlines: &[Headline<'_>]) -> Option<String> {
     use weir_results::Reliability::Reliable;
     let is_reliable =
         |it: &&Headline<'_>| it.point.repeats.iter().any(|case| case.point.reliability == Reliable);
-    let reliable: Vec<&Headline<'_>> =
-        headlines.iter().filter(|it| it.spread.is_some()).filter(is_reliable).collect();
+    let all = headlines.iter().filter(is_reliable);
+    let reliable: Vec<&Headline<'_>> = all.clone().filter(|it| it.spread.is_some()).collect();
     let broken: Vec<String> = reliable
         .iter()
         .filter(|it| it.lost > 0)
         .map(|it| format!("{} at {} B ({})", name_of(it.point), it.point.size_bytes, spoken(it.lost as f64)))
         .collect();
     if broken.is_empty() {
-        return (!reliable.is_empty()).then(|| "No reliable sample was lost.".to_owned());
+        // A repeat may have failed because of a loss.
+        let has_failed = all.flat_map(|it| &it.point.repeats).any(|case| has_failed(case));
+        let text = if has_failed {
+            "In the repeats that did not fail, no reliable sample was lost."
+        } else {
+            "No reliable sample was lost."
+        };
+        return (!reliable.is_empty()).then(|| text.to_owned());
     }
     let more = if broken.len() > NAMED_MAX {
         format!(" and {} more", broken.len() - NAMED_MAX)

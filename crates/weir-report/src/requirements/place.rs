@@ -4,6 +4,7 @@ use weir_results::{Case, NotMeasured, Run};
 
 use crate::baseline::beaten_baseline;
 use crate::group::{Group, Load, Point, conditions_of, groups, is_raw_udp};
+use crate::loss::{has_failed, lost};
 use crate::udp::udp_points;
 use crate::workload::workload_points;
 
@@ -94,16 +95,22 @@ impl Place<'_, '_> {
 
     /// Returns lost and received samples or pings of all repeats; `None` without figures.
     pub(super) fn losses(&self) -> Option<(u64, u64)> {
-        let of =
-            |case: &&Case| match (&case.figures.workload, case.figures.throughput, case.figures.latency_us) {
-                (Some(workload), ..) => Some((workload.sum(|it| it.lost), workload.sum(|it| it.received))),
-                (None, Some(throughput), _) => Some((throughput.lost, throughput.total_samples)),
-                (None, None, Some(latency)) => Some((latency.lost, latency.count)),
+        let received =
+            |case: &Case| match (&case.figures.workload, case.figures.throughput, case.figures.latency_us) {
+                (Some(workload), ..) => Some(workload.sum(|it| it.received)),
+                (None, Some(throughput), _) => Some(throughput.total_samples),
+                (None, None, Some(latency)) => Some(latency.count),
                 (None, None, None) => None,
             };
+        let of = |case: &&Case| Some((lost(case), received(case)?));
         self.point.repeats.iter().filter_map(of).reduce(|(lost, received), (more_lost, more_received)| {
             (lost + more_lost, received + more_received)
         })
+    }
+
+    /// Returns whether some repeat failed, so that its losses are not known.
+    pub(super) fn has_failed_repeat(&self) -> bool {
+        self.point.repeats.iter().any(|case| has_failed(case))
     }
 
     /// Returns why there is no figure.

@@ -225,6 +225,17 @@ fn sentences_say_what_the_figures_support() {
     assert!(often.contains("20.4 x udp (95 % interval 20.40..20.40), but lost up to 9.0 % of the samples."));
     assert!(often.contains("Reliable samples were lost by weir at 32 B (54)."));
     assert!(often.contains("<tr class=\"lossy\">") && often.contains("class=\"cross\""));
+    // Those of the warm-up are losses of a reliable case, and a failed repeat may have lost some.
+    let forbidden = Warning::LostSamples { lost: 5, permitted: false };
+    let mut early = run(1, 0);
+    early.cases[1].evidence.warnings.push(forbidden);
+    assert!(page(&[("run", &early)]).contains("Reliable samples were lost by weir at 32 B (5)."));
+    let mut failed = run(2, 0);
+    failed.cases[3].figures.throughput = None;
+    failed.cases[3].evidence.not_measured = Some(NotMeasured::Failed { reason: "no echo".to_owned() });
+    let failed = page(&[("run", &failed)]);
+    assert!(failed.contains("In the repeats that did not fail, no reliable sample was lost."));
+    assert!(!failed.contains("No reliable sample"));
 }
 
 #[test]
