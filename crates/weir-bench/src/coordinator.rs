@@ -213,6 +213,7 @@ fn is_result(result: &Case, case: &CaseSpec) -> bool {
         && result.conditions.beside == case.method.beside.name()
         && result.conditions.workload_name.as_deref() == case.workload.as_ref().map(|it| it.name.as_str())
         && result.conditions.workload_digest.as_deref() == case.workload.as_ref().map(|it| it.digest.as_str())
+        && record::has_settings_of(result, case)
 }
 
 /// What an interrupted run has left of a plan.
@@ -592,6 +593,20 @@ mod tests {
         // Results of earlier versions have none.
         let earlier = result.with(|it| it.conditions.workload_digest = None);
         assert_eq!(remaining(&plan, &[earlier]), Err(0));
+    }
+
+    #[test]
+    fn results_with_other_settings_of_the_engine_are_of_another_plan() {
+        let with = |rate: &str| {
+            let settings = [("rate".to_owned(), rate.to_owned()), ("unset".to_owned(), String::new())].into();
+            let case = CaseSpec { settings, ..case("mock", Test::Latency) };
+            Plan { steps: vec![Step { case, action: Action::Measure }], until_width: None }
+        };
+        let plan = with("10");
+        let result = record::blank(&plan.steps[0].case, &Environment::default());
+        assert!(remaining(&plan, std::slice::from_ref(&result)).is_ok());
+        assert_eq!(remaining(&with("20"), std::slice::from_ref(&result)), Err(0));
+        assert_eq!(remaining(&with(""), &[result]), Err(0));
     }
 
     /// Of a case that failed.

@@ -396,10 +396,25 @@ fn settings(case: &CaseSpec) -> BTreeMap<String, String> {
     ]);
     let version = engine::find(&case.engine).and_then(Engine::version);
     settings.extend(version.map(|version| ("engine_version".to_owned(), version)));
-    let of_engine = case.settings.iter().filter(|(_, value)| !value.is_empty());
-    settings.extend(of_engine.map(|(name, value)| (format!("engine.{name}"), value.clone())));
+    settings.extend(engine_settings(case));
     settings
 }
+
+/// The engine's settings, as the results have them.
+fn engine_settings(case: &CaseSpec) -> impl Iterator<Item = (String, String)> {
+    let of_engine = case.settings.iter().filter(|(_, value)| !value.is_empty());
+    of_engine.map(|(name, value)| (format!("{OF_ENGINE}{name}"), value.clone()))
+}
+
+/// Whether `result` was measured with the engine's settings of this case.
+pub(crate) fn has_settings_of(result: &Case, case: &CaseSpec) -> bool {
+    let before = result.conditions.settings.iter().filter(|(name, _)| name.starts_with(OF_ENGINE));
+    // In the order of their names, both.
+    before.map(|(name, value)| (name.clone(), value.clone())).eq(engine_settings(case))
+}
+
+/// Begins the names of the engine's settings in results.
+const OF_ENGINE: &str = "engine.";
 
 fn doubts(case: &CaseSpec, environment: &Environment) -> Vec<Warning> {
     let mut warnings = host_warnings(environment);
