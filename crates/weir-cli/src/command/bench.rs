@@ -189,7 +189,9 @@ impl<'a> Bench<'a> {
         let earlier = match earlier {
             None => Vec::new(),
             Some((path, run)) => {
-                setup::check_same_host(path, &run.environment, &environment)?;
+                let now =
+                    Run { peer: peer.cloned(), hosts: records.to_vec(), ..Run::new(environment.clone()) };
+                setup::check_same_hosts(path, &run, &now)?;
                 run.cases
             }
         };

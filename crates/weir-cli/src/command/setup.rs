@@ -12,7 +12,7 @@ use weir_bench::outside::OutsideTool;
 use weir_bench::path::{PathSpec, VirtualLink};
 use weir_bench::plan::Plan;
 use weir_bench::{AgentCommand, host};
-use weir_results::{Case, Environment, HostRecord, Interface, ResultsError, ResultsWriter};
+use weir_results::{Case, Environment, HostRecord, Interface, ResultsError, ResultsWriter, Run};
 
 use crate::args::Cpus;
 use crate::exit::Failure;
@@ -139,6 +139,33 @@ pub(super) fn check_same_host(path: &Path, before: &Environment, now: &Environme
     )))
 }
 
+/// The same for all hosts of a run: that of the command, the other end, and those that the ends were placed on.
+pub(super) fn check_same_hosts(path: &Path, before: &Run, now: &Run) -> Result<(), Failure> {
+    check_same_host(path, &before.environment, &now.environment)?;
+    if let (Some(before), Some(now)) = (&before.peer, &now.peer) {
+        check_same_host(path, before, now)?;
+    }
+    let places = |run: &Run| -> String {
+        let of = |host: &HostRecord| format!("{}, {} on {}", host.name, host.address, host.interface);
+        let other = if run.peer.is_some() { "with another end" } else { "without another end" };
+        let places = run.hosts.iter().map(of).collect::<Vec<_>>().join("; ");
+        if places.is_empty() { other.to_owned() } else { places }
+    };
+    if before.peer.is_some() != now.peer.is_some() || places(before) != places(now) {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "{} was measured between other hosts ({}; now: {}): choose another folder with --output",
+            path.display(),
+            places(before),
+            places(now)
+        )));
+    }
+    before
+        .hosts
+        .iter()
+        .zip(&now.hosts)
+        .try_for_each(|(before, now)| check_same_host(path, &before.environment, &now.environment))
+}
+
 /// Runs a plan. Every finished case passes through `on_case` and is written before the next one starts.
 pub(super) fn run_plan(
     plan: &Plan,
@@ -176,4 +203,52 @@ pub(super) fn program() -> Result<PathBuf, Failure> {
 /// The command that starts one end of a case.
 pub(super) fn agent() -> Result<AgentCommand, Failure> {
     Ok(AgentCommand { program: program()?, arguments: vec!["agent".into()] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+
+    fn environment(name: &str) -> Environment {
+        Environment { hostname: Some(name.to_owned()), ..Environment::default() }
+    }
+
+    /// Between `alpha` and a second host of this name, interface and address.
+    fn run(name: &str, interface: &str, address: &str) -> Run {
+        let record = |name: &str, interface: &str, address: &str| HostRecord {
+            name: format!("user@{name}"),
+            ends: Vec::new(),
+            interface: interface.to_owned(),
+            address: address.to_owned(),
+            environment: environment(name),
+        };
+        let hosts = vec![record("alpha", "eth0", "10.0.0.1"), record(name, interface, address)];
+        Run { peer: Some(environment(name)), hosts, ..Run::new(environment("alpha")) }
+    }
+
+    #[test]
+    fn a_run_goes_on_between_the_same_hosts_only() {
+        let before = run("beta", "eth0", "10.0.0.2");
+        let check = |now: &Run| check_same_hosts(Path::new("results"), &before, now);
+        check(&before).unwrap();
+        let others = [
+            run("gamma", "eth0", "10.0.0.2"),
+            run("beta", "ib0", "10.0.0.2"),
+            run("beta", "eth0", "10.0.0.3"),
+            Run { hosts: Vec::new(), peer: None, ..before.clone() },
+            Run { peer: Some(environment("gamma")), ..before.clone() },
+        ];
+        for other in &others {
+            assert_eq!(check(other).unwrap_err().exit, Exit::Usage, "{other:?}");
+        }
+        // Another machine of the same name and address.
+        let mut other = before.clone();
+        other.hosts[1].environment.cpu_model = Some("another".to_owned());
+        assert!(check(&other).unwrap_err().to_string().contains("measured elsewhere"));
+        // The other end of `weir udp` is in no list of hosts.
+        let udp = |name: &str| Run { hosts: Vec::new(), ..run(name, "eth0", "10.0.0.2") };
+        check_same_hosts(Path::new("results"), &udp("beta"), &udp("beta")).unwrap();
+        check_same_hosts(Path::new("results"), &udp("beta"), &udp("gamma")).unwrap_err();
+    }
 }

@@ -108,8 +108,8 @@ impl<'a> UdpBench<'a> {
     fn measure_here(&self, folder: &Folder<'_>, halt: &AtomicBool, is_first: bool) -> Result<Exit, Failure> {
         let Self { args, cpus, plan } = self;
         let earlier = match folder {
-            Folder::New(_) => Vec::new(),
-            Folder::Continued(path) => Run::load(path).map_err(Failure::environment)?.cases,
+            Folder::New(_) => None,
+            Folder::Continued(path) => Some((*path, Run::load(path).map_err(Failure::environment)?)),
         };
         let path = setup::lay(args.host.link.as_ref())?;
         let other_end = OtherEnd::find(args, path.as_ref())?;
@@ -122,6 +122,14 @@ impl<'a> UdpBench<'a> {
             path.as_ref().map(VirtualLink::spec),
         );
         let peer = other_end.describe(client.server());
+        let now = Run { peer: Some(peer.clone()), ..Run::new(environment.clone()) };
+        let earlier = match earlier {
+            None => Vec::new(),
+            Some((path, run)) => {
+                setup::check_same_hosts(path, &run, &now)?;
+                run.cases
+            }
+        };
         let mut writer = match folder {
             Folder::New(folder) => setup::create_writer(*folder, &environment, Some(&peer))?,
             Folder::Continued(path) => ResultsWriter::resume(path).map_err(Failure::environment)?.0,
@@ -132,7 +140,7 @@ impl<'a> UdpBench<'a> {
                 output::talk_block(&format!("other end\n{}", weir_report::environment(&peer)));
             }
         }
-        let mut run = Run { peer: Some(peer), cases: earlier, ..Run::new(environment) };
+        let mut run = Run { cases: earlier, ..now };
         let mut runner = Runner {
             client,
             is_ipv6,
