@@ -43,8 +43,8 @@ fn toml_value(value: &str) -> String {
 /// The name of the section.
 pub(super) const SECTION: &str = "overrides";
 
-/// Enough to see whether everything runs.
-const BRIEF: &[&str] = &["duration=100ms", "warmup=20ms", "repeat=1"];
+/// Enough to see whether everything runs. One repeat has no interval to wait for.
+const BRIEF: &[&str] = &["duration=100ms", "warmup=20ms", "repeat=1", "until_width="];
 
 #[cfg(test)]
 mod tests {
@@ -60,6 +60,7 @@ mod tests {
              verify = true\nuntil_width = \"\\\"5\\\\%\"\n"
         );
         assert_eq!(section(&[], false).unwrap(), "");
+        assert!(section(&[], true).unwrap().ends_with("repeat = \"1\"\nuntil_width = []\n"));
     }
 
     #[test]

@@ -265,6 +265,9 @@ fn ready_made_plans_are_listed_shown_and_complete() {
             scene.weir(&format!("run {plan} --dry-run --set keep_awake=no")).expect_code(0).stdout
         };
         assert_eq!(dry(name), dry("shown.toml"));
+        let brief = scene.weir(&format!("run {name} --brief --dry-run --set keep_awake=no"));
+        let brief = brief.expect_code(0).stdout;
+        assert!(!brief.contains("repeat 2"), "{brief}");
     }
     scene.weir("run --show nothing").expect_code(2).expect_stderr("--list");
 }
