@@ -106,6 +106,7 @@ impl<'a> Neighbour<'a> {
 fn stream(case: &CaseSpec, bytes: u64) -> CaseSpec {
     let method = Method {
         path: case.method.path.clone(),
+        lab_link: case.method.lab_link.clone(),
         telemetry_period: None,
         live_period: None,
         // The case's own session does it.

@@ -140,6 +140,9 @@ pub struct Method {
     pub late: Duration,
     /// The network path in words; `None`: the host's own interface.
     pub path: Option<String>,
+    /// The link of the lab whose hosts the ends are on, which `path` has among other words; `None`: no lab.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab_link: Option<String>,
     /// The file of this end's network namespace; `None`: that of the process.
     pub namespace: Option<PathBuf>,
     /// The other hosts, for engines whose discovery by multicast may not reach them.
@@ -236,10 +239,16 @@ impl CaseSpec {
         if self.method.is_stamped { header.written_at(clock::now_ns()) } else { header }
     }
 
+    /// The virtual link between the ends, of the run or of their lab.
+    #[must_use]
+    pub fn virtual_link(&self) -> Option<PathSpec> {
+        self.method.lab_link.as_ref().or(self.method.path.as_ref())?.parse().ok()
+    }
+
     /// The virtual link, for engines that are configured for one; `None`: without one, or one without a rate.
     #[must_use]
     pub fn link(&self) -> Option<LinkOptions> {
-        let spec: PathSpec = self.method.path.as_ref()?.parse().ok()?;
+        let spec = self.virtual_link()?;
         Some(LinkOptions { rate_bps: spec.rate_bps()?, round_trip: spec.round_trip() })
     }
 
@@ -291,6 +300,13 @@ pub(crate) mod tests {
         let lte = LinkOptions { rate_bps: 20_000_000, round_trip: Duration::from_millis(60) };
         assert_eq!(link(Some("lte,jitter=0ms")), Some(lte));
         assert_eq!((link(Some("veth")), link(None)), (None, None));
+        // Between the hosts of a lab, the path has more words.
+        let of_lab = case("udp", Test::Throughput).with(|case| {
+            case.method.path =
+                Some("lab lte,jitter=0ms, pub=netns:weir-lab-a,sub=netns:weir-lab-b".to_owned());
+            case.method.lab_link = Some("lte,jitter=0ms".to_owned());
+        });
+        assert_eq!(of_lab.link(), Some(lte));
     }
 
     #[test]

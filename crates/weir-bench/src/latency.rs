@@ -13,7 +13,6 @@ use weir_results::{
 
 use crate::case::CaseSpec;
 use crate::endpoint::{EndpointError, Pinger};
-use crate::path::PathSpec;
 
 /// What the measuring end found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -185,8 +184,8 @@ fn ping_timeout(case: &CaseSpec) -> Duration {
         Reliability::Reliable => Duration::from_secs(5),
         Reliability::BestEffort | Reliability::None => Duration::from_millis(200),
     };
-    let link: Option<PathSpec> = case.method.path.as_ref().and_then(|path| path.parse().ok());
-    usual + case.allowance() + link.map_or(Duration::ZERO, |link| link.echo_wait())
+    let echo_wait = case.virtual_link().map_or(Duration::ZERO, |link| link.echo_wait());
+    usual + case.allowance() + echo_wait
 }
 
 /// After so many lost pings in a row, there is no peer.
@@ -256,6 +255,11 @@ mod tests {
         assert!(over("tun,delay=300ms") > second, "a link without a rate");
         assert!(over("lan1g") < none + Duration::from_millis(20), "{:?}", over("lan1g"));
         assert!(over("tun,rate=1k") < Duration::from_secs(20), "but not for ever");
+        let in_lab = case("udp", Test::Latency).with(|it| {
+            it.method.path = Some("lab satellite, pub=netns:weir-lab-a,sub=netns:weir-lab-b".to_owned());
+            it.method.lab_link = Some("satellite".to_owned());
+        });
+        assert_eq!(ping_timeout(&in_lab), over("satellite"));
     }
 
     #[test]

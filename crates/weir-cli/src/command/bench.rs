@@ -483,6 +483,7 @@ fn make_plan(
             count_system_calls: args.output.resources,
             telemetry_period: Some(args.host.telemetry_period).filter(|period| !period.is_zero()),
             path: link.map(ToString::to_string).or(args.host.hosts.hosts.as_ref().map(host::path)),
+            lab_link: args.host.hosts.hosts.as_ref().and_then(host::lab_link),
             late: args.method.subscriber_delay,
             breakdown: args.method.breakdown,
             ..Method::default()

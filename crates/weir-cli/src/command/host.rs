@@ -68,6 +68,11 @@ pub(super) fn path(spec: &HostsSpec) -> String {
     }
 }
 
+/// The link between the ends, if these hosts are in one lab.
+pub(super) fn lab_link(spec: &HostsSpec) -> Option<String> {
+    (spec.hosts().len() > 1).then(|| lab::link_of(spec)).flatten()
+}
+
 /// What the head of the results says of the hosts.
 pub(super) struct Head {
     pub(super) environment: Environment,
