@@ -17,7 +17,7 @@ use weir_bench::keep_awake::KeepAwake;
 use weir_bench::path::{self, VirtualLink};
 use weir_measure::{Family, MeasureError, Secret};
 use weir_report::ReportOptions;
-use weir_results::{Case, Environment, Interface, Reliability, ResultsWriter, Run, Warning};
+use weir_results::{Case, Environment, Interface, NotMeasured, Reliability, ResultsWriter, Run, Warning};
 
 use super::bench::Folder;
 use super::{report, setup};
@@ -174,8 +174,15 @@ struct Runner<'a> {
     verbose: bool,
 }
 
-/// How a measurement with this case ends. A run that goes on uses it as well.
-pub(super) fn exit_of(case: &Case) -> Exit {
+/// How a measurement with these cases ends, now or when it goes on.
+pub(super) fn exit(cases: &[Case]) -> Exit {
+    cases.iter().fold(Exit::Success, |exit, case| exit.and(exit_of(case)))
+}
+
+fn exit_of(case: &Case) -> Exit {
+    if matches!(case.evidence.not_measured, Some(NotMeasured::Failed { .. })) {
+        return Exit::Environment;
+    }
     // The control connection works, but no UDP arrives.
     let arrived = case.figures.subscriber.and_then(|figures| figures.samples).unwrap_or(0);
     let is_dead = case.evidence.warnings.contains(&Warning::NothingReceived) && arrived == 0;
@@ -184,7 +191,7 @@ pub(super) fn exit_of(case: &Case) -> Exit {
 
 impl Runner<'_> {
     fn run_plan(&mut self, plan: &Plan, writer: &mut ResultsWriter, run: &mut Run) -> Result<Exit, Failure> {
-        let mut exit = Exit::Success;
+        let mut exit = exit(&run.cases);
         // Steps of an earlier, interrupted run are finished.
         let steps: Vec<&Step> = plan.steps.iter().filter(|step| !step.is_finished(&run.cases)).collect();
         for step in steps {
@@ -200,7 +207,7 @@ impl Runner<'_> {
             }
             match failed {
                 None => {}
-                Some(Failure { exit: Exit::Usage, .. }) => exit = Exit::Environment,
+                Some(Failure { exit: Exit::Usage, .. }) => exit = exit.and(Exit::Environment),
                 Some(failure) => return Err(failure),
             }
         }
@@ -376,5 +383,15 @@ mod tests {
             })
         };
         assert_eq!((exit_of(&case(0)), exit_of(&case(3))), (Exit::Environment, Exit::Success));
+    }
+
+    #[test]
+    fn a_measurement_that_failed_is_trouble_whenever_it_is_looked_at() {
+        let good = Case::new("udp", Test::Throughput, Reliability::None, 64);
+        let with = |why| good.clone().with(|case| case.evidence.not_measured = Some(why));
+        let failed = with(NotMeasured::Failed { reason: "refused".to_owned() });
+        let lacking = with(NotMeasured::NotSupported { reason: "no".to_owned() });
+        assert_eq!(exit(&[good.clone(), failed, good.clone()]), Exit::Environment);
+        assert_eq!(exit(&[good, lacking]), Exit::Success);
     }
 }

@@ -33,9 +33,7 @@ impl Part<'_> {
     pub(super) fn ended(&self) -> Exit {
         match self.measurement {
             Measurement::Bench(_) => bench::exit(RunOutcome::of(self.finished()), self.finished()),
-            Measurement::Udp(_) => {
-                self.finished().iter().fold(Exit::Success, |exit, case| exit.and(udp::exit_of(case)))
-            }
+            Measurement::Udp(_) => udp::exit(self.finished()),
         }
     }
 }
