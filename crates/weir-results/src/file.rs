@@ -130,7 +130,8 @@ impl ResultsWriter {
         Ok(writer)
     }
 
-    /// Opens an interrupted run to continue it, and returns it with its cases. A truncated last line is removed.
+    /// Opens an interrupted run to continue it, and returns it with its cases. A truncated last line is removed; one
+    /// that lacks only its end is completed.
     ///
     /// # Errors
     /// If the file cannot be read or written, or is not a results file.
@@ -145,10 +146,12 @@ impl ResultsWriter {
             opened => opened.map_err(unwritable)?,
         };
         let writer = Self::locked(file, path.clone())?;
-        let text = fs::read_to_string(&path).map_err(unreadable)?;
-        let run = parse_lines(&text, &path)?;
-        let complete = text.rfind('\n').map_or(0, |end| end + 1);
+        let text = read(&path).map_err(unreadable)?;
+        let (run, complete) = parse_lines(&text, &path)?;
         writer.file.set_len(complete as u64).map_err(unwritable)?;
+        if !text[..complete].ends_with('\n') {
+            (&writer.file).write_all(b"\n").map_err(unwritable)?;
+        }
         Ok((writer, run))
     }
 
@@ -203,8 +206,7 @@ impl Run {
         if path.is_dir() {
             path.push(RESULTS_FILE_NAME);
         }
-        let text =
-            fs::read_to_string(&path).map_err(|source| ResultsError::Read { path: path.clone(), source })?;
+        let text = read(&path).map_err(|source| ResultsError::Read { path: path.clone(), source })?;
         Self::parse(&text, &path)
     }
 
@@ -223,8 +225,20 @@ impl Run {
                 source,
             });
         }
-        parse_lines(text, path)
+        parse_lines(text, path).map(|(run, _)| run)
     }
+}
+
+/// Reads a file of text. One that was cut within a character ends before it.
+fn read(path: &Path) -> io::Result<String> {
+    String::from_utf8(fs::read(path)?).or_else(|error| {
+        let cause = error.utf8_error();
+        let mut bytes = error.into_bytes();
+        if cause.error_len().is_none() {
+            bytes.truncate(cause.valid_up_to());
+        }
+        String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    })
 }
 
 impl Run {
@@ -266,7 +280,8 @@ impl Header {
     }
 }
 
-fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
+/// Returns the run, and how many bytes of the text it takes: all, or those before a truncated last line.
+fn parse_lines(text: &str, path: &Path) -> Result<(Run, usize), ResultsError> {
     let parse_error =
         |index: usize, source| ResultsError::Parse { path: path.to_owned(), line: index + 1, source };
     let mut lines = text.split_inclusive('\n').enumerate();
@@ -274,9 +289,10 @@ fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
     let header: serde_json::Value = serde_json::from_str(first).map_err(|source| parse_error(0, source))?;
     check_schema(&header, path)?;
     let header: Header = serde_json::from_value(header).map_err(|source| parse_error(0, source))?;
-    let mut run = header.into_run();
+    let (mut run, mut complete) = (header.into_run(), first.len());
     for (index, line) in lines {
         if line.trim().is_empty() {
+            complete += line.len();
             continue;
         }
         match serde_json::from_str(line) {
@@ -285,8 +301,9 @@ fn parse_lines(text: &str, path: &Path) -> Result<Run, ResultsError> {
             Err(_) if !line.ends_with('\n') => break,
             Err(source) => return Err(parse_error(index, source)),
         }
+        complete += line.len();
     }
-    Ok(run)
+    Ok((run, complete))
 }
 
 /// Checks the version first, so that a newer file is reported as such and not as damaged.

@@ -48,6 +48,29 @@ fn a_line_cut_short_by_a_kill_is_left_out() {
 }
 
 #[test]
+fn a_run_that_was_cut_anywhere_in_its_last_line_goes_on_with_what_it_had() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = ResultsWriter::create(dir.path(), &environment(), None).unwrap();
+    writer.append(&case(32)).unwrap();
+    let begin = fs::metadata(writer.path()).unwrap().len() as usize;
+    // The name is cut within a character, too.
+    writer.append(&Case::new("wéir", Test::Latency, Reliability::Reliable, 64)).unwrap();
+    let (path, bytes) = (writer.path().to_owned(), fs::read(writer.path()).unwrap());
+    drop(writer);
+    for cut in begin..=bytes.len() {
+        fs::write(&path, &bytes[..cut]).unwrap();
+        let before = sizes(&Run::load(dir.path()).unwrap());
+        // Only the end of the line is missing, or nothing.
+        assert_eq!(before.len(), if cut + 1 >= bytes.len() { 2 } else { 1 }, "{cut}");
+        let (mut writer, run) = ResultsWriter::resume(dir.path()).unwrap();
+        assert_eq!(sizes(&run), before, "{cut}");
+        writer.append(&case(128)).unwrap();
+        let after = [before, vec![128]].concat();
+        assert_eq!(sizes(&Run::load(dir.path()).unwrap()), after, "{cut}");
+    }
+}
+
+#[test]
 fn a_second_run_is_not_written_over_the_first() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = ResultsWriter::create(dir.path(), &environment(), None).unwrap();
