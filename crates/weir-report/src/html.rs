@@ -308,7 +308,9 @@ impl<'a> Section<'a> {
             (warnings(&about_some(&group.cases(), self.run.run), self.run.run.cases.len()))
             @for table in group.tables(self.options) {
                 @let headings = table.headings.iter().map(|it| (*it).to_owned()).collect();
-                @let rows = table.rows.iter().cloned().map(|cells| Row { cells, mark: RowMark::Plain }).collect();
+                @let mark = |is_of_less: &bool| if *is_of_less { RowMark::Lossy } else { RowMark::Plain };
+                @let marks = table.is_of_less.iter().map(mark);
+                @let rows = table.rows.iter().cloned().zip(marks).map(|(cells, mark)| Row { cells, mark }).collect();
                 (Table { rows, ..Table::new(table.title, table.names, headings) }.render())
             }
             @for note in &group.notes() { p.faint { (note) } }

@@ -23,6 +23,8 @@ pub(crate) struct WorkloadTable {
     pub(crate) names: usize,
     pub(crate) headings: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
+    /// For each row, whether its engine carried less than the whole workload.
+    pub(crate) is_of_less: Vec<bool>,
 }
 
 /// Returns the workloads of a run.
@@ -163,6 +165,7 @@ impl<'a> WorkloadGroup<'a> {
         if self.repeats() > 1 {
             notes.push("median over the repeats, smallest..largest below".to_owned());
         }
+        notes.extend(self.points.iter().filter_map(|(engine, repeats)| less_work(engine, repeats)));
         let mut reasons: Vec<String> = Vec::new();
         for case in self.cases() {
             let reason =
@@ -178,8 +181,9 @@ impl<'a> WorkloadGroup<'a> {
         let of = |(engine, repeats): &(&str, Vec<&Case>)| {
             let cpu = median(repeats, |case| Some(workload(case)?.cpu_percent))?;
             let age = median(repeats, |case| Some(ages(case)?.p99))?;
+            let less = less_work(engine, repeats).map_or_else(String::new, |text| format!(" {text}."));
             Some(format!(
-                "{engine} took {cpu:.1} % of a processor, and 1 % of its samples were older than {age:.0} us."
+                "{engine} took {cpu:.1} % of a processor, and 1 % of its samples were older than {age:.0} us.{less}"
             ))
         };
         self.points.iter().filter_map(of).collect::<Vec<_>>().join(" ")
@@ -201,7 +205,9 @@ impl<'a> WorkloadGroup<'a> {
             cells
         };
         let rows = self.measured().map(row).collect();
-        WorkloadTable { title: "In all", names: 1, headings, rows }
+        let is_of_less =
+            self.measured().map(|(engine, repeats)| less_work(engine, repeats).is_some()).collect();
+        WorkloadTable { title: "In all", names: 1, headings, rows, is_of_less }
     }
 
     fn topics(&self) -> WorkloadTable {
@@ -211,7 +217,7 @@ impl<'a> WorkloadGroup<'a> {
                 names.push(&group.name);
             }
         }
-        let mut rows = Vec::new();
+        let (mut rows, mut is_of_less) = (Vec::new(), Vec::new());
         for name in names {
             for (engine, repeats) in self.measured() {
                 let Some(group) = repeats.iter().find_map(|case| topics(case, name)) else { continue };
@@ -221,15 +227,16 @@ impl<'a> WorkloadGroup<'a> {
                     spread_text(repeats, decimals, |case| figure(topics(case, name)?))
                 }));
                 rows.push(cells);
+                is_of_less.push(less_work(engine, repeats).is_some());
             }
         }
         let headings = ["Topics", "Engine", "QoS", "Size (B)", "Rate"].into_iter();
         let headings = headings.chain(TOPICS.map(|(heading, ..)| heading)).map(str::to_owned).collect();
-        WorkloadTable { title: "By topics", names: 3, headings, rows }
+        WorkloadTable { title: "By topics", names: 3, headings, rows, is_of_less }
     }
 
     fn processes(&self) -> WorkloadTable {
-        let mut rows = Vec::new();
+        let (mut rows, mut is_of_less) = (Vec::new(), Vec::new());
         let count = self.figures().map(|figures| figures.processes.len()).max().unwrap_or(0);
         for number in 0..count {
             for (engine, repeats) in self.measured() {
@@ -242,11 +249,12 @@ impl<'a> WorkloadGroup<'a> {
                     })
                 }));
                 rows.push(cells);
+                is_of_less.push(less_work(engine, repeats).is_some());
             }
         }
         let headings = ["Process", "Nodes", "Engine"].into_iter();
         let headings = headings.chain(PROCESSES.map(|(heading, ..)| heading)).map(str::to_owned).collect();
-        WorkloadTable { title: "By processes", names: 3, headings, rows }
+        WorkloadTable { title: "By processes", names: 3, headings, rows, is_of_less }
     }
 
     /// The engines with figures.
@@ -323,6 +331,23 @@ fn qos(group: &TopicGroupFigures) -> String {
     let history = group.keep_last.map_or_else(|| "all".to_owned(), |depth| format!("last {depth}"));
     let keyed = if group.instances > 0 { ", keyed" } else { "" };
     format!("{}, {history}{keyed}", group.reliability)
+}
+
+/// Says that an engine did not carry a workload in some repeat, and how much of its worst topics at least.
+fn less_work(engine: &str, repeats: &[&Case]) -> Option<String> {
+    let share = |group: &TopicGroupFigures| {
+        let of = |part: f64, all: f64| if all > 0.0 { (part / all).min(1.0) } else { 1.0 };
+        of(group.received as f64, group.expected as f64)
+            * of(group.sent_samples_per_s, group.due_samples_per_s)
+    };
+    let short = repeats.iter().filter_map(|case| workload(case)).filter(|it| !it.is_complete());
+    let shares = short.flat_map(|figures| &figures.groups).map(|group| (share(group), &group.name));
+    let (share, name) = shares.min_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    // Rounded down: what counts as all is not shown for less.
+    let percent = (share * 1e3).floor() / 10.0;
+    Some(format!(
+        "{engine} delivered {percent:.1} % of its samples of `{name}`, so its figures are of less work"
+    ))
 }
 
 /// E.g. `300 x 10 Hz` or `1 x 50 Hz x 64`.
@@ -451,6 +476,26 @@ pub(crate) mod tests {
         assert_eq!([cell(2, "topic_lost"), cell(1, "workload_cpu_percent")], ["3", "10"]);
         assert_eq!(cell(1, "workload_digest"), "0123456789abcdef");
         assert!(cell(2, "age_p99_us").starts_with("200"), "{text}");
+    }
+
+    #[test]
+    fn an_engine_that_did_not_deliver_a_workload_is_marked_and_its_figures_are_of_less_work() {
+        let less = "delivered 89.0 % of its samples of `state`, so its figures are of less work";
+        let mut run = run();
+        assert!(!workload_groups(&run)[0].text(&ReportOptions::default()).contains("less work"));
+        let state = &mut run.cases[1].figures.workload.as_mut().unwrap().groups[1];
+        // Of 99 % that were written, 902 of 1003.
+        (state.received, state.lost) = (902, 101);
+        let groups = workload_groups(&run);
+        assert!(groups[0].text(&ReportOptions::default()).contains(&format!("other {less}\n")));
+        assert!(groups[0].sentence().ends_with(&format!(" us. other {less}.")), "{}", groups[0].sentence());
+        let marks = groups[0].tables(&ReportOptions::default()).into_iter().map(|it| it.is_of_less);
+        let expected = [vec![false, true], vec![false, true, false, true], vec![false, true]];
+        assert_eq!(marks.collect::<Vec<_>>(), expected);
+        // A burst that was written too late is less work, too.
+        let state = &mut run.cases[1].figures.workload.as_mut().unwrap().groups[1];
+        (state.received, state.lost, state.sent_samples_per_s) = (1003, 0, 50.0);
+        assert!(workload_groups(&run)[0].sentence().contains("other delivered 50.0 % of its samples"));
     }
 
     #[test]
