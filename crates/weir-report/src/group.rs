@@ -155,7 +155,7 @@ impl GroupKey {
         let mut words = vec![self.test.name().to_owned()];
         words.extend(kind);
         words.extend(self.words().into_iter().map(|(_, word)| word).filter(|word| !word.is_empty()));
-        words.join("-")
+        file_stem(words.join("-"))
     }
 
     /// Each condition as text and as a word of a file name; empty where that leaves it out.
@@ -198,6 +198,24 @@ impl GroupKey {
         words
     }
 }
+
+/// A text as part of a file name: without separators of folders, and with a length that all file systems have.
+pub(crate) fn file_stem(text: String) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.+:".contains(letter);
+    let mut plain: String = text.chars().map(|letter| if is_plain(letter) { letter } else { '-' }).collect();
+    if plain.len() > STEM_BYTES_MAX {
+        // Names with the same beginning stay different.
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        plain.truncate(STEM_BYTES_MAX - 17);
+        plain += &format!("-{hash:016x}");
+    }
+    plain
+}
+
+/// File systems allow 255 bytes, of which what stands before and after takes some.
+const STEM_BYTES_MAX: usize = 180;
 
 /// What shared a link, in words.
 fn beside_name(beside: &str) -> String {
@@ -456,6 +474,14 @@ mod tests {
             "reliable, unkeyed, 2 publishers to 3 subscribers, multicast, wait: block"
         );
         assert_eq!(key.file_stem(), "latency-reliable-unkeyed-2to3-multicast-block");
+        let between = |sub: &str| {
+            let path = Some(format!("hosts pub=lab:alpha/a,sub=ssh://{sub}"));
+            GroupKey { path, ..key.clone() }.file_stem()
+        };
+        let name = between("user@beta");
+        assert!(name.contains("hosts-publab:alpha-a") && !name.contains(['/', ' ']), "{name}");
+        let [one, other] = ["x", "y"].map(|end| between(&format!("{}{end}", "long".repeat(80))));
+        assert!(one.len() <= 180 && other.len() <= 180 && one != other, "{one}");
     }
 
     #[test]

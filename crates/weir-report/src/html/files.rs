@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use maud::{Markup, PreEscaped, html};
 
 use crate::compare::ReportOptions;
+use crate::group::file_stem;
 use crate::html::chart::{Drawing, n};
 use crate::html::figure::{Figure, Key};
 use crate::html::headline::headlines;
@@ -63,7 +64,7 @@ impl Plots {
 /// A title as part of a file name.
 fn stem(title: &str) -> String {
     let words = title.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
+    file_stem(words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-"))
 }
 
 fn document(figure: &Figure, conditions: &str) -> String {
