@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::anyhow;
 use weir_report::{RequirementRow, RequirementVerdict, requirements_table};
-use weir_results::{Environment, Run};
+use weir_results::{Environment, RESULTS_FILE_NAME, Run};
 
 use super::bench::Folder;
 use super::host::HostsCache;
@@ -42,6 +42,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let folder = PlanFolder::open(args.output.as_deref(), &plan, &environment)?;
     let parts = parts(Some(&folder.path), &plan, measurements, &environment)?;
     let interrupted = signals::watch()?;
+    // Those of an earlier run say nothing about this one, however it ends.
+    folder::remove(&folder.path.join(REQUIREMENTS_NAME))?;
     let mut run = PlanRun::new(&plan, &folder);
     for (number, part) in (1..).zip(parts) {
         run.study(number, part, &interrupted)?;
@@ -136,25 +138,32 @@ impl<'a> PlanRun<'a> {
             (finished, _) => format!(": goes on after {}", dry::cases(finished)),
         };
         output::talk(&format!("study {} ({number} of {}){state}", study.name, self.plan.studies.len()));
+        let is_new = part.earlier.is_none();
         let ended = match part.left {
             0 => Ok(part.ended()),
             _ => self.measure(part, interrupted),
         };
-        match ended {
-            Err(failure) if failure.exit == Exit::Environment => {
-                output::talk(&format!("weir: study {}: {failure}", study.name));
-                self.without_figures(study, &failure.to_string());
-                self.end(Exit::Environment);
-            }
-            Err(failure) => return Err(failure),
+        let judged = match ended {
             Ok(Exit::Interrupted) => {
                 self.stopped = Some("interrupted");
                 self.without_figures(study, "interrupted");
-                self.end(Exit::Interrupted);
+                Ok(Exit::Interrupted)
             }
-            Ok(exit) => {
-                self.judge(study)?;
-                self.end(exit);
+            Ok(exit) => self.judge(study).map(|()| exit),
+            Err(failure) => Err(failure),
+        };
+        match judged {
+            Ok(exit) => self.end(exit),
+            // Nothing was measured yet that would be lost.
+            Err(failure)
+                if failure.exit == Exit::Usage && number == 1 && !(is_new && self.has_begun(study)) =>
+            {
+                return Err(failure);
+            }
+            Err(failure) => {
+                output::talk(&format!("weir: study {}: {failure}", study.name));
+                self.without_figures(study, &failure.to_string());
+                self.end(Exit::Environment);
             }
         }
         Ok(())
@@ -179,6 +188,11 @@ impl<'a> PlanRun<'a> {
             return Err(failure);
         }
         printed.map(|()| exit)
+    }
+
+    /// Whether the folder of a study has results.
+    fn has_begun(&self, study: &Study) -> bool {
+        self.folder.path.join(&study.name).join(RESULTS_FILE_NAME).exists()
     }
 
     fn judge(&mut self, study: &Study) -> Result<(), Failure> {
@@ -214,7 +228,7 @@ impl<'a> PlanRun<'a> {
             let between = if self.has_measured { "\n" } else { "" };
             output::page(&format!("{between}## Requirements\n\n{}", requirements_table(&self.verdicts)))?;
             let document = serde_json::to_string_pretty(&self.verdicts).map_err(Failure::environment)?;
-            output::file(&self.folder.path.join("requirements.json"), &format!("{document}\n"))?;
+            output::file(&self.folder.path.join(REQUIREMENTS_NAME), &format!("{document}\n"))?;
         }
         if self.exit == Exit::Interrupted {
             output::talk(&format!("weir: interrupted: `weir run {name} --output {folder}` goes on"));
@@ -223,6 +237,9 @@ impl<'a> PlanRun<'a> {
         Ok(self.exit)
     }
 }
+
+/// The file of the verdicts.
+const REQUIREMENTS_NAME: &str = "requirements.json";
 
 fn verdict_exit(verdict: RequirementVerdict) -> Exit {
     match verdict {

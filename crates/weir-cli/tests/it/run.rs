@@ -295,3 +295,35 @@ fn a_workload_is_not_measured_on_other_hosts() {
         .expect_stderr("plan.toml, line 3")
         .expect_stderr("--hosts cannot be used with --workload");
 }
+
+/// A study that cannot be measured, which is found only when its turn comes.
+const WITHOUT_SECRET: &str = r#"
+[[study]]
+name = "udp"
+command = "udp"
+to = "127.0.0.1"
+secret_file = "nowhere"
+tests = "latency"
+sizes = 32
+"#;
+
+#[test]
+fn a_study_that_cannot_be_measured_does_not_keep_the_others_from_their_verdicts() {
+    let (before, after) = PLAN.split_once("[[study]]\nname = \"rates\"").unwrap();
+    let plan = format!("{before}{WITHOUT_SECRET}[[study]]\nname = \"rates\"{after}");
+    let scene = with_plan(&plan);
+    let finished = scene.weir("run plan.toml --output results").expect_code(3);
+    assert!(finished.stderr.contains("study udp: "), "{}", finished.stderr);
+    assert!(finished.stdout.contains("3 met, 0 missed, 0 not measured"), "{}", finished.stdout);
+    assert!(scene.results().join("requirements.json").exists());
+}
+
+#[test]
+fn verdicts_of_an_earlier_run_are_removed_when_a_plan_ends_without_any() {
+    let scene = with_plan(WITHOUT_SECRET);
+    scene.weir("run plan.toml --output results").expect_code(2);
+    let verdicts = scene.results().join("requirements.json");
+    std::fs::write(&verdicts, "[]").unwrap();
+    scene.weir("run plan.toml --output results").expect_code(2);
+    assert!(!verdicts.exists());
+}

@@ -85,9 +85,13 @@ pub(super) fn earlier(
 
 /// Removes a results file that was killed while it was created.
 pub(super) fn clear(path: &Path) -> Result<(), Failure> {
-    let file = path.join(RESULTS_FILE_NAME);
+    remove(&path.join(RESULTS_FILE_NAME))
+}
+
+/// Removes a file, if there is one.
+pub(super) fn remove(file: &Path) -> Result<(), Failure> {
     if file.exists() {
-        let removed = fs::remove_file(&file);
+        let removed = fs::remove_file(file);
         removed.with_context(|| format!("cannot remove {}", file.display())).map_err(Failure::environment)?;
     }
     Ok(())
