@@ -1,24 +1,27 @@
 //! Plots of latency by percentile, from the distributions that cases hold.
 
+use std::collections::BTreeSet;
+
 use weir_results::{Distribution, LatencyKind, Test};
 
-use crate::group::{Group, Point};
+use crate::group::{Group, Load, Point};
 use crate::plot::{Axis, Chart, Line, Mark, Plot, chart_svg, hues};
 
-/// Returns one plot for each size of a latency group whose cases hold their distributions. Repeats are taken together.
+/// Returns one plot for each size and load of a latency group whose cases hold their distributions. Repeats are taken
+/// together.
 pub(crate) fn distributions(group: &Group<'_>) -> Vec<Plot> {
     if group.key.test != Test::Latency {
         return Vec::new();
     }
-    let mut sizes: Vec<u64> = group.points.iter().map(|point| point.size_bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes.into_iter().filter_map(|size_bytes| of_size(group, size_bytes)).collect()
+    let of = |point: &Point<'_>| (point.size_bytes, point.load);
+    let all: BTreeSet<(u64, Option<Load>)> = group.points.iter().map(of).collect();
+    all.into_iter().filter_map(|(size_bytes, load)| of_size(group, size_bytes, load)).collect()
 }
 
-fn of_size(group: &Group<'_>, size_bytes: u64) -> Option<Plot> {
+fn of_size(group: &Group<'_>, size_bytes: u64, load: Option<Load>) -> Option<Plot> {
     let line = |(engine, hue): (&str, _)| {
-        let of_engine = |point: &&Point<'_>| point.engine == engine && point.size_bytes == size_bytes;
+        let is_here = |point: &Point<'_>| (point.size_bytes, point.load) == (size_bytes, load);
+        let of_engine = |point: &&Point<'_>| point.engine == engine && is_here(point);
         let marks = marks(&together(&each(group.points.iter().find(of_engine)?))?);
         let engine = engine.to_owned();
         (!marks.is_empty()).then_some(Line { engine, figure: "", hue, dashed: false, marks })
@@ -32,13 +35,24 @@ fn of_size(group: &Group<'_>, size_bytes: u64) -> Option<Plot> {
         LatencyKind::Rtt => "Round-trip time",
         LatencyKind::OneWay => "Latency from the intended send time",
     };
+    let (at, suffix) = match load {
+        Some(Load::Percent(bits)) => {
+            let percent = f64::from_bits(bits);
+            (format!(", at {percent} % of the maximum"), format!("-{percent}percent"))
+        }
+        Some(Load::Rate(bits)) => {
+            let rate = f64::from_bits(bits);
+            (format!(", at {rate} samples/s"), format!("-{rate}per-s"))
+        }
+        None => (String::new(), String::new()),
+    };
     let chart = Chart {
-        title: format!("{what} in microseconds by percentile, samples of {size_bytes} bytes"),
+        title: format!("{what} in microseconds by percentile, samples of {size_bytes} bytes{at}"),
         conditions: group.key.conditions(),
         axis: Axis::Rarity,
         lines,
     };
-    let name = format!("distribution-{}-{size_bytes}", group.key.file_stem());
+    let name = format!("distribution-{}-{size_bytes}{suffix}", group.key.file_stem());
     Some(Plot { name, svg: chart_svg(&chart) })
 }
 
@@ -105,6 +119,27 @@ mod tests {
         assert!(
             ["samples of 1024 bytes", "weir", "udp", "99.9 %"].iter().all(|text| plot.svg.contains(text))
         );
+    }
+
+    #[test]
+    fn each_load_of_a_sweep_has_a_plot_of_its_own() {
+        let loaded = |set: fn(&mut Case, f64)| {
+            let mut all = run(&[]);
+            for load in [10.0, 90.0] {
+                let cases = run(&[("udp", 20), ("weir", 30)]).cases;
+                all.cases.extend(cases.into_iter().map(|case| case.with(|it| set(it, load))));
+            }
+            let plots = crate::plots(&all).into_iter();
+            plots.filter(|plot| plot.name.starts_with("distribution-")).collect::<Vec<_>>()
+        };
+        let names = |plots: &[Plot]| plots.iter().map(|plot| plot.name.clone()).collect::<Vec<_>>();
+        let percent = loaded(|case, load| case.conditions.load_percent = Some(load));
+        let stem = "distribution-latency-open-loop-reliable-unkeyed-block-1024";
+        assert_eq!(names(&percent), [format!("{stem}-10percent"), format!("{stem}-90percent")]);
+        assert!(percent[1].svg.contains("at 90 % of the maximum"));
+        let rate = loaded(|case, load| case.conditions.rate_samples_per_s = Some(load));
+        assert_eq!(names(&rate), [format!("{stem}-10per-s"), format!("{stem}-90per-s")]);
+        assert!(rate[0].svg.contains("at 10 samples/s") && rate[0].svg.contains("weir"));
     }
 
     #[test]
