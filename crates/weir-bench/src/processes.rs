@@ -3,11 +3,12 @@
 //! All are children of this process and run this same program. They never outlive this value: dropping it kills them,
 //! and an agent without a coordinator ends by itself.
 
+use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +31,17 @@ pub struct AgentCommand {
     /// Its arguments.
     pub arguments: Vec<OsString>,
 }
+
+impl AgentCommand {
+    /// Starts the program that runs now, even if its file is removed or replaced meanwhile.
+    #[must_use]
+    pub fn of_this_program(arguments: Vec<OsString>) -> Self {
+        Self { program: THIS_PROGRAM.into(), arguments }
+    }
+}
+
+/// The kernel's name of the program that runs now.
+const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// One of the ends of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -212,7 +224,12 @@ impl Agent {
         control: SocketAddr,
         token: &str,
     ) -> Result<Self, CaseError> {
-        let child = Command::new(&command.program)
+        let mut program = Command::new(&command.program);
+        if command.program == Path::new(THIS_PROGRAM) {
+            // Lists of processes show the name that this one was started by.
+            program.arg0(env::args_os().next().unwrap_or_else(|| THIS_PROGRAM.into()));
+        }
+        let child = program
             .args(&command.arguments)
             .args(["--role", id.role.name(), "--control", &control.to_string()])
             .args(["--index", &id.index.to_string()])

@@ -46,15 +46,16 @@ impl Parcel {
 
     /// The script that runs the program on a remote host, in one line for all shells: no quote, no `!`.
     ///
-    /// It reads the program if there is none with its hash in the cache folder.
+    /// It reads the program if there is none with its hash in the cache folder. Copies that were not used for a month
+    /// are removed, so each use renews the time of its copy. Hosts may share the folder.
     fn script(&self) -> String {
         let (hash, bytes) = (&self.hash, self.bytes);
         let name = &hash[..16];
         format!(
             "d=\"${{XDG_CACHE_HOME:-$HOME/.cache}}/weir\"; f=\"$d/weir-{name}\"; \
              h() {{ sha256sum \"$1\" 2>/dev/null | cut -c1-64; }}; \
-             if [ \"$(h \"$f\")\" = {hash} ]; then :; else \
-             echo \"{NEEDED} $(uname -sm)\"; mkdir -p \"$d\" || exit 3; t=\"$f.$$\"; \
+             if [ \"$(h \"$f\")\" = {hash} ]; then touch -c \"$f\" 2>/dev/null; else \
+             echo \"{NEEDED} $(uname -sm)\"; mkdir -p \"$d\" || exit 3; t=\"$f.$(uname -n).$$\"; \
              head -c {bytes} > \"$t\"; \
              if [ \"$(h \"$t\")\" = {hash} ]; then chmod 755 \"$t\" && mv -f \"$t\" \"$f\"; \
              else rm -f \"$t\"; echo {DAMAGED}; exit 3; fi; \
@@ -195,6 +196,9 @@ const GREETING_BYTES_MAX: u64 = 1 << 16;
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+    use std::time::{Duration, SystemTime};
+
     use super::*;
 
     fn parcel(folder: &Path, content: &str) -> Parcel {
@@ -261,9 +265,14 @@ mod tests {
             path
         };
         assert_eq!(run(folder.path(), &parcel), (Ok(()), "ran host\n".to_owned()));
-        let copied = fs::metadata(cached()).unwrap().modified().unwrap();
+        let copied = fs::metadata(cached()).unwrap().ino();
+        let year_ago = SystemTime::now() - Duration::from_secs(365 * 24 * 3600);
+        File::options().append(true).open(cached()).unwrap().set_modified(year_ago).unwrap();
         assert_eq!(run(folder.path(), &parcel), (Ok(()), "ran host\n".to_owned()));
-        assert_eq!(fs::metadata(cached()).unwrap().modified().unwrap(), copied);
+        let found = fs::metadata(cached()).unwrap();
+        // The same file, which is in use again.
+        assert_eq!(found.ino(), copied);
+        assert!(found.modified().unwrap() > year_ago + Duration::from_secs(3600));
         fs::write(cached(), "damaged").unwrap();
         assert_eq!(run(folder.path(), &parcel), (Ok(()), "ran host\n".to_owned()));
         assert_eq!(fs::read(cached()).unwrap(), fs::read(&parcel.path).unwrap());

@@ -4,6 +4,7 @@ use std::env;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::anyhow;
+use weir_bench::AgentCommand;
 use weir_bench::case::Ends;
 use weir_bench::control::Role;
 use weir_bench::hosts::{self, ConnectError, Hosts, HostsSpec, Reach};
@@ -17,7 +18,9 @@ use crate::output;
 
 /// Serves a coordinator, by standard input and output.
 pub(crate) fn run() -> Result<Exit, Failure> {
-    hosts::serve(&setup::agent()?).map_err(Failure::environment)?;
+    // The file may be a copy that another run removes or replaces meanwhile.
+    let agent = AgentCommand::of_this_program(setup::agent_arguments());
+    hosts::serve(&agent).map_err(Failure::environment)?;
     Ok(Exit::Success)
 }
 

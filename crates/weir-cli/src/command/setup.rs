@@ -1,6 +1,7 @@
 //! Shared by the commands that measure: CPUs, the virtual link, the results file, and the processes to start.
 
 use std::env;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -202,7 +203,12 @@ pub(super) fn program() -> Result<PathBuf, Failure> {
 
 /// The command that starts one end of a case.
 pub(super) fn agent() -> Result<AgentCommand, Failure> {
-    Ok(AgentCommand { program: program()?, arguments: vec!["agent".into()] })
+    Ok(AgentCommand { program: program()?, arguments: agent_arguments() })
+}
+
+/// The arguments with which this program is an end of a case.
+pub(super) fn agent_arguments() -> Vec<OsString> {
+    vec!["agent".into()]
 }
 
 #[cfg(test)]

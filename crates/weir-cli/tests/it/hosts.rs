@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -179,10 +179,10 @@ impl TwoHosts {
         pids.filter(is_it).filter_map(Pid::from_raw).collect()
     }
 
-    /// The copies of the program.
-    fn copies(&self) -> Vec<(PathBuf, std::time::SystemTime)> {
+    /// The copies of the program, with the numbers of their files.
+    fn copies(&self) -> Vec<(PathBuf, u64)> {
         let entries = fs::read_dir(self.path("cache/weir")).unwrap().map(|entry| entry.unwrap());
-        entries.map(|entry| (entry.path(), entry.metadata().unwrap().modified().unwrap())).collect()
+        entries.map(|entry| (entry.path(), entry.metadata().unwrap().ino())).collect()
     }
 }
 
