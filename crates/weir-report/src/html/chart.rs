@@ -229,19 +229,27 @@ impl Frame {
     fn line(&self, chart: &Chart, line: &Line) -> Markup {
         let shown = |mark: &&Mark| chart.x.shows(mark.at.0) && chart.y.shows(mark.at.1);
         let place = |mark: &Mark| (self.at_x(&chart.x, mark.at.0), self.at_y(&chart.y, mark.at.1));
-        let mut points = String::new();
-        for (x, y) in simplified(&line.marks.iter().filter(shown).map(place).collect::<Vec<_>>()) {
-            _ = write!(points, "{}{},{}", if points.is_empty() { "" } else { " " }, n(x), n(y));
-        }
-        // A single point has no line, so it needs a mark.
-        let has_dots = line.has_dots || line.marks.len() == 1;
+        // Between two of them, the line breaks.
+        let parts = line.marks.split(|mark| mark.at.1.is_nan());
+        let parts: Vec<Vec<&Mark>> = parts
+            .map(|part| part.iter().filter(shown).collect())
+            .filter(|part: &Vec<_>| !part.is_empty())
+            .collect();
+        let points = |part: &[&Mark]| {
+            let places: Vec<(f64, f64)> = part.iter().map(|mark| place(mark)).collect();
+            let texts = simplified(&places).into_iter().map(|(x, y)| format!("{},{}", n(x), n(y)));
+            texts.collect::<Vec<_>>().join(" ")
+        };
         html! {
             g class=(hue_class(line.hue)) {
                 title { (line.name) }
-                polyline class=[line.is_dashed.then_some("dashed")] points=(points) {}
-                @for mark in line.marks.iter().filter(shown) {
-                    (self.whisker(chart, mark))
-                    @if has_dots { (self.dot(chart, line, mark)) }
+                @for part in &parts {
+                    polyline class=[line.is_dashed.then_some("dashed")] points=(points(part)) {}
+                    @for mark in part {
+                        (self.whisker(chart, mark))
+                        // A single point has no line, so it needs a mark.
+                        @if line.has_dots || part.len() == 1 { (self.dot(chart, line, mark)) }
+                    }
                 }
             }
         }

@@ -136,13 +136,18 @@ fn figure(group: &Group<'_>, palette: &Palette<'_>, kind: &Kind) -> Option<Figur
         data.headings
             .extend(kind.lines.iter().map(|(name, _)| format!("{engine} {name}").trim_end().to_owned()));
     }
-    let mut charts = Vec::new();
+    let (mut charts, mut is_shortened) = (Vec::new(), false);
+    // A page with many of them stays small enough to be opened.
+    let most = (POINTS_IN_ALL / group.points.len().max(1)).clamp(POINTS_FEW, POINTS_MAX);
     for (heading, points) in panels(group) {
-        let lines: Vec<Line> = points.into_iter().flat_map(|point| lines(point, palette, kind)).collect();
-        if lines.is_empty() {
+        let drawn: Vec<Drawn> =
+            points.into_iter().flat_map(|point| lines(point, palette, kind, most)).collect();
+        if drawn.is_empty() {
             continue;
         }
-        push_rows(&mut data, &heading, &lines);
+        is_shortened |= drawn.iter().any(|it| it.is_shortened);
+        push_rows(&mut data, &heading, &drawn);
+        let lines = drawn.into_iter().map(|it| it.line).collect();
         charts.push(Chart {
             label: format!("{} {heading}.", kind.title),
             lines,
@@ -163,42 +168,57 @@ fn figure(group: &Group<'_>, palette: &Palette<'_>, kind: &Kind) -> Option<Figur
     (!charts.is_empty()).then(|| Figure {
         name: kind.name,
         title: kind.title.to_owned(),
-        note: kind.note.to_owned(),
+        note: if is_shortened { format!("{} {SHORTENED}", kind.note) } else { kind.note.to_owned() },
         legend,
         plots: charts.iter().map(Chart::draw).collect(),
         data,
     })
 }
 
-/// The lines of a point.
-fn lines(point: &Point<'_>, palette: &Palette<'_>, kind: &Kind) -> Vec<Line> {
+/// A line with the values that the table has of it.
+struct Drawn {
+    line: Line,
+    values: Vec<(f64, f64)>,
+    is_shortened: bool,
+}
+
+/// The lines of a point, of about so many points at most.
+fn lines(point: &Point<'_>, palette: &Palette<'_>, kind: &Kind, most: usize) -> Vec<Drawn> {
     let line = |(number, (name, values)): (usize, &(&str, Values))| {
-        let drawn = drawn(point, kind, *values)?;
-        Some(Line {
+        let values = known(point, kind, *values)?;
+        let line = Line {
             name: format!("{} {name}", point.engine).trim_end().to_owned(),
             hue: palette.hue(&point.engine),
             is_dashed: number > 0,
             has_dots: false,
-            marks: drawn.into_iter().map(|at| Mark { at, whisker: None, has_heavy_loss: false }).collect(),
-        })
+            marks: course(&values, most)
+                .map(|at| Mark { at, whisker: None, has_heavy_loss: false })
+                .collect(),
+        };
+        // Steps at the same time share a row.
+        let largest =
+            |part: &[(f64, f64)]| (part[0].0, part.iter().map(|(_, value)| *value).fold(0.0, f64::max));
+        let is_shortened = values.len() > most;
+        let values = values.chunks(values.len().div_ceil(most)).map(largest).collect();
+        Some(Drawn { line, values, is_shortened })
     };
     kind.lines.iter().enumerate().filter_map(line).collect()
 }
 
-/// Returns the values of a point's first repeat that has any, in at most [`POINTS_MAX`] points.
-fn drawn(point: &Point<'_>, kind: &Kind, values: Values) -> Option<Vec<(f64, f64)>> {
+/// Returns the values of a point's first repeat that has any.
+fn known(point: &Point<'_>, kind: &Kind, values: Values) -> Option<Vec<(f64, f64)>> {
     let values = point.repeats.iter().map(|case| values(case)).find(|values| values.len() >= POINTS_MIN)?;
     let says_nothing = kind.needs_values && values.iter().all(|(_, value)| *value == 0.0);
-    (!says_nothing).then(|| shortened(&values))
+    (!says_nothing).then_some(values)
 }
 
 /// A row for each time at which a line has a value.
-fn push_rows(data: &mut Table, heading: &str, lines: &[Line]) {
+fn push_rows(data: &mut Table, heading: &str, lines: &[Drawn]) {
     let mut rows: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     let columns = data.headings.len() - 1;
-    for line in lines {
+    for Drawn { line, values, .. } in lines {
         let Some(column) = data.headings.iter().skip(1).position(|name| *name == line.name) else { continue };
-        for (at_s, value) in line.marks.iter().map(|mark| mark.at) {
+        for &(at_s, value) in values {
             let row = rows.entry((at_s * 1e3).round() as u64).or_insert_with(|| vec![String::new(); columns]);
             row[column] = short(value);
         }
@@ -209,14 +229,30 @@ fn push_rows(data: &mut Table, heading: &str, lines: &[Line]) {
     }
 }
 
-/// Means of several values each, so that there are at most [`POINTS_MAX`].
-fn shortened(values: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let width = values.len().div_ceil(POINTS_MAX).max(1);
-    let mean = |part: &[(f64, f64)]| {
-        let sum = part.iter().fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
-        (sum.0 / part.len() as f64, sum.1 / part.len() as f64)
+/// The points of a line, with a point that is no number where steps have no value: the line breaks there.
+fn course(values: &[(f64, f64)], most: usize) -> impl Iterator<Item = (f64, f64)> {
+    let steps = values.windows(2).map(|pair| pair[1].0 - pair[0].0);
+    let step = steps.fold(f64::INFINITY, f64::min);
+    let runs = values.chunk_by(move |before, after| after.0 - before.0 < 1.5 * step);
+    let width = if values.len() > most { values.len().div_ceil(most / 2) } else { 1 };
+    let breaks = |run: &[(f64, f64)]| run.last().map(|(at, _)| (*at, f64::NAN));
+    runs.flat_map(move |run| extremes(run, width).into_iter().chain(breaks(run)))
+}
+
+/// The smallest and the largest of so many values each, in their order: means would hide what a plot is to show.
+fn extremes(values: &[(f64, f64)], width: usize) -> Vec<(f64, f64)> {
+    if width == 1 {
+        return values.to_vec();
+    }
+    let of = |part: &[(f64, f64)]| {
+        let by_value = |one: &&(f64, f64), other: &&(f64, f64)| one.1.total_cmp(&other.1);
+        let mut ends: Vec<(f64, f64)> =
+            part.iter().min_by(by_value).into_iter().chain(part.iter().max_by(by_value)).copied().collect();
+        ends.sort_by(|one, other| one.0.total_cmp(&other.0));
+        ends.dedup();
+        ends
     };
-    values.chunks(width).map(mean).collect()
+    values.chunks(width).flat_map(of).collect()
 }
 
 /// The known values of a case's series, at the middle of their steps.
@@ -261,8 +297,14 @@ fn ages(case: &Case, of: fn(&AgeSeries) -> &Vec<Option<f64>>) -> Vec<(f64, f64)>
     of(ages).iter().enumerate().filter_map(|(step, age)| Some((at(step), (*age)?))).collect()
 }
 
-/// The most points of a line. More would not show in a small plot.
-const POINTS_MAX: usize = 14;
+/// About the most points of a line. More would not show in a small plot.
+const POINTS_MAX: usize = 200;
+/// About so many at least, however many lines there are.
+const POINTS_FEW: usize = 12;
+/// About the most points of a kind of line in a group.
+const POINTS_IN_ALL: usize = 600;
+/// Said where there were more.
+const SHORTENED: &str = "Of long series, the smallest and the largest value of each part are drawn, and the largest is in the table.";
 /// Fewer points are no course.
 const POINTS_MIN: usize = 3;
 
@@ -271,12 +313,29 @@ mod tests {
     use super::*;
     use weir_results::{Reliability, Test};
 
+    /// What is drawn, but for breaks.
+    fn points(values: &[(f64, f64)]) -> Vec<(f64, f64)> {
+        course(values, POINTS_MAX).filter(|(_, value)| value.is_finite()).collect()
+    }
+
     #[test]
-    fn many_values_become_means() {
-        let values: Vec<(f64, f64)> = (0..10 * POINTS_MAX).map(|n| (n as f64, 2.0)).collect();
-        let short = shortened(&values);
-        assert_eq!((short.len(), short[0]), (POINTS_MAX, (4.5, 2.0)));
-        assert_eq!(shortened(&values[..3]), values[..3]);
+    fn the_peak_of_a_long_series_is_drawn() {
+        let mut values: Vec<(f64, f64)> = (0..10 * POINTS_MAX).map(|n| (n as f64, 2.0)).collect();
+        (values[77].1, values[78].1) = (900.0, 0.5);
+        let short = points(&values);
+        assert!(short.len() <= POINTS_MAX && short.is_sorted_by(|before, after| before.0 < after.0));
+        assert!(short.contains(&(77.0, 900.0)) && short.contains(&(78.0, 0.5)), "{short:?}");
+        assert_eq!(points(&values[..POINTS_MAX]), values[..POINTS_MAX]);
+    }
+
+    #[test]
+    fn a_line_breaks_where_steps_have_no_value() {
+        let breaks = |values: &[(f64, f64)]| -> Vec<bool> {
+            course(values, POINTS_MAX).map(|(_, value)| value.is_nan()).collect()
+        };
+        let values = [(0.5, 1.0), (1.5, 1.0), (4.5, 1.0), (5.5, 1.0)];
+        assert_eq!(breaks(&values), [false, false, true, false, false, true]);
+        assert_eq!(points(&values), values);
     }
 
     #[test]
