@@ -186,13 +186,12 @@ impl<'a> Bench<'a> {
             Some(head) => (head.environment.clone(), head.peer.as_ref(), &head.hosts[..]),
             None => (self.environment(), None, &[][..]),
         };
+        let run = Run { peer: peer.cloned(), hosts: records.to_vec(), ..Run::new(environment.clone()) };
         let earlier = match earlier {
             None => Vec::new(),
-            Some((path, run)) => {
-                let now =
-                    Run { peer: peer.cloned(), hosts: records.to_vec(), ..Run::new(environment.clone()) };
-                setup::check_same_hosts(path, &run, &now)?;
-                run.cases
+            Some((path, earlier)) => {
+                setup::check_same_hosts(path, &earlier, &run)?;
+                earlier.cases
             }
         };
         let parts = self.parts(&earlier)?;
@@ -215,7 +214,6 @@ impl<'a> Bench<'a> {
             host::tell(hosts, ends(args));
             self.pin(hosts)?;
         }
-        let run = Run { peer: peer.cloned(), hosts: records.to_vec(), ..Run::new(environment.clone()) };
         let mut finished = Finished::new(run, &self.plans[0], args);
         // A closed stdout does not end the run: the results file has everything.
         let (mut printed, mut written, mut outcome) = (Ok(()), Ok(()), RunOutcome::default());
@@ -437,14 +435,12 @@ fn make_plan(
 ) -> Result<Plan, Failure> {
     let engines = chosen_engines(args);
     // Keeps a run of all engines within minutes.
-    let usual = match (&args.workload.workload, engines.len()) {
+    let usual = Duration::from_secs(match (&args.workload.workload, engines.len()) {
         // Slow topics need it.
         (Some(_), _) => 10,
         (None, ..=4) => 2,
         (None, _) => 1,
-    };
-    let usual = Duration::from_secs(usual);
-    let duration = args.method.duration.unwrap_or(usual);
+    });
     // The default may be missing: then there is no comparison.
     let name = relative_to(args);
     if name != ReportOptions::default().relative_to && !engines.iter().any(|engine| engine == name) {
@@ -497,7 +493,7 @@ fn make_plan(
             socket_buffer_bytes: args.host.socket_buffer,
             cpus,
         },
-        duration,
+        duration: args.method.duration.unwrap_or(usual),
         warmup: args.method.warmup,
         repeats: args.method.repeat,
         interleave,
