@@ -304,7 +304,8 @@ const POINTS_FEW: usize = 12;
 /// About the most points of a kind of line in a group.
 const POINTS_IN_ALL: usize = 600;
 /// Said where there were more.
-const SHORTENED: &str = "Of long series, the smallest and the largest value of each part are drawn, and the largest is in the table.";
+const SHORTENED: &str = "Of long series, the smallest and the largest value of each part are drawn, and the \
+    largest is in the table.";
 /// Fewer points are no course.
 const POINTS_MIN: usize = 3;
 

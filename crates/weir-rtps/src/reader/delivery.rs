@@ -92,7 +92,7 @@ impl Delivery {
         self.change_sets(now, author, |coherence, out| coherence.lost(author.guid, to, out));
     }
 
-    /// Records that the samples before the floor that have not arrived will not, for the sets that they belong to.
+    /// Records that samples which the writer no longer has will not arrive, for the sets that they belong to.
     /// Those before `from` are known. What has arrived between them may be in sets that are whole.
     #[cold]
     pub(super) fn note_lost_between(&mut self, now: Time, proxy: &WriterProxy, from: SequenceNumber) {

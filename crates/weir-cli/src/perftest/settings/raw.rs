@@ -72,7 +72,8 @@ fn parse(text: &str) -> Result<Vec<RawPeer>, String> {
 pub(super) fn batching(typed: &Typed, data_len: u64, given: Option<u64>) -> Result<Batching, String> {
     if data_len > RAW_BYTES_MAX as u64 {
         return Err(format!(
-            "samples of {data_len} bytes (-dataLen) are too large for -rawTransport: a sample is one datagram of at most {RAW_BYTES_MAX} bytes"
+            "samples of {data_len} bytes (-dataLen) are too large for -rawTransport: a sample is one datagram of \
+             at most {RAW_BYTES_MAX} bytes"
         ));
     }
     let reason = match given {
