@@ -414,7 +414,7 @@ mod tests {
             .unwrap();
         let numbers = writer(&failing, DataWriterQos::default());
         numbers.wait_for_subscriptions(1, LONG).unwrap();
-        // The reader may match later. Of a writer that it does not know, it does not hear the end.
+        // The reader may match later. The end of a writer that it does not know is no news to it.
         assert!(matches.iter().any(|count| count == 1));
         let driver = driver_of(&failing);
         let application = std::thread::Builder::new().name("weir-test".to_owned());
