@@ -315,7 +315,7 @@ const OF_PARTICIPANT: [Key; 6] = [
     Key::new("writers", 0, 4096, |it| &mut it.writers),
     Key::new("readers", 0, 4096, |it| &mut it.readers),
 ];
-/// Those of the table [endpoint].
+/// Those of the table `[endpoint]`.
 const OF_ENDPOINT: [Key; 6] = [
     Key::new("matches", 1, 1024, |it| &mut it.endpoint.matches),
     Key::new("samples", 1, 1_000_000, |it| &mut it.endpoint.samples),

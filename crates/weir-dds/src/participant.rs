@@ -77,7 +77,8 @@ impl DomainParticipant {
     ///
     /// # Errors
     /// - [`DdsError::BadParameter`]: the domain id is over 232, an interface does not exist, the group of
-    ///   `data_multicast` is not one for user data, or the settings do not fit the limits table.
+    ///   `data_multicast` is not one for user data, the name is longer than 256 bytes or contains a zero byte, or the
+    ///   settings do not fit the limits table.
     /// - [`DdsError::Unsupported`]: the address of a peer or a group is one of IPv6.
     /// - [`DdsError::OutOfResources`]: no UDP port is free.
     /// - [`DdsError::Network`]: a socket or a thread cannot be created.
@@ -102,6 +103,7 @@ impl DomainParticipant {
         settings: ParticipantSettings,
         qos: DomainParticipantQos,
     ) -> Result<Self> {
+        settings.check_name()?;
         check_user_data(&qos)?;
         let driver = Driver::start(domain_id, &settings, qos)?;
         Ok(Self { handle: Arc::new(Handle { driver }) })

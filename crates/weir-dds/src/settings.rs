@@ -36,6 +36,9 @@ pub const SOCKET_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 /// ```
 pub const SEND_BUFFER_BYTES: usize = 256 * 1024;
 
+/// Longest name of a participant, in bytes: as of topics and types.
+const NAME_MAX: usize = 256;
+
 /// Settings of a participant.
 ///
 /// | field | environment variable | default |
@@ -401,7 +404,7 @@ impl ParticipantSettings {
         self
     }
 
-    /// Sets the human-readable name (`ENTITY_NAME`).
+    /// Sets the human-readable name (`ENTITY_NAME`), of up to 256 bytes.
     ///
     /// ```
     /// use weir_dds::ParticipantSettings;
@@ -412,6 +415,19 @@ impl ParticipantSettings {
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
+    }
+
+    /// Refuses a name that an announcement cannot hold.
+    pub(crate) fn check_name(&self) -> Result<()> {
+        match self.name.as_deref() {
+            Some(name) if name.len() > NAME_MAX || name.contains('\0') => {
+                Err(DdsError::BadParameter(format!(
+                    "the participant's name has {} bytes: use at most {NAME_MAX}, without a zero byte",
+                    name.len()
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Sets the peers whose endpoints are known beforehand, and the entity ids of our own endpoints.
@@ -579,6 +595,18 @@ fn bad(name: &str, text: &str, allowed: &str) -> DdsError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_an_announcement_cannot_hold_is_refused() {
+        let create = |name: &str| {
+            let settings = ParticipantSettings::default().interface("lo").name(name);
+            crate::DomainParticipant::new(200, settings)
+        };
+        assert!(create(&"n".repeat(NAME_MAX)).is_ok());
+        for name in ["n".repeat(NAME_MAX + 1), "n".repeat(70_000), "a\0b".to_owned()] {
+            assert!(matches!(create(&name), Err(DdsError::BadParameter(_))), "{} bytes", name.len());
+        }
+    }
 
     #[test]
     fn the_environment_changes_the_defaults() {
