@@ -164,3 +164,8 @@ pub use weir_rtps::static_peers::StaticDifference;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/library.md")]
 struct Guide;
+
+/// Keeps the listing of the page about types compiling and running.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/types.md")]
+struct Types;
