@@ -169,3 +169,8 @@ struct Guide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/types.md")]
 struct Types;
+
+/// Keeps the listing of the page about multicast compiling.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/multicast.md")]
+struct Multicast;
