@@ -174,3 +174,8 @@ struct Types;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/multicast.md")]
 struct Multicast;
+
+/// Keeps the listings of the page about settings for speed compiling and running.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/choosing.md")]
+struct Choosing;
