@@ -179,3 +179,8 @@ struct Multicast;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/choosing.md")]
 struct Choosing;
+
+/// Keeps the listing of the page about missing data compiling.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/no-data.md")]
+struct NoData;
