@@ -226,7 +226,7 @@ impl Agent {
     ) -> Result<Self, CaseError> {
         let mut program = Command::new(&command.program);
         if command.program == Path::new(THIS_PROGRAM) {
-            // Lists of processes show the name that this one was started by.
+            // Command lines show the name that this one was started by. (The kernel's short name is `exe`.)
             program.arg0(env::args_os().next().unwrap_or_else(|| THIS_PROGRAM.into()));
         }
         let child = program

@@ -18,6 +18,8 @@ pub const RECV_BUFFER_BYTES: usize = 65_536;
 /// Additional distance between buffers. At a distance of exactly 64 KiB, neighbours would compete
 /// for the same few cache lines; 17 lines more, and their first kilobytes are all cached.
 const SKEW_BYTES: usize = 17 * 64;
+/// Reports of earlier sends that a receive call passes over.
+const REPORTS_MAX: u32 = 64;
 
 /// Buffers for a batch of received messages, with the arrays that the kernel writes to.
 ///
@@ -356,6 +358,7 @@ impl UdpSocket {
             Wait::Block => 0,
             Wait::DontWait => libc::MSG_DONTWAIT,
         };
+        let mut reports = 0;
         loop {
             match batch.receive(self.as_fd(), limit, flags) {
                 Ok(count) => {
@@ -365,7 +368,8 @@ impl UdpSocket {
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => return Ok(0),
                     Some(libc::EINTR) => {}
-                    _ if is_report(&error) => {}
+                    // The kernel reports each once, unless something refuses the call itself.
+                    _ if is_report(&error) && reports < REPORTS_MAX => reports += 1,
                     _ => return Err(error),
                 },
             }

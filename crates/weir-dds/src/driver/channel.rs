@@ -331,6 +331,15 @@ impl Channel {
         }
     }
 
+    /// As [`Channel::announce_change`], but waits for room in the socket: for callers that hold no lock, after which
+    /// nothing else may wake a thread that sleeps in a receive call.
+    pub(super) fn announce_change_for_sure(&self) {
+        self.announce_progress();
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.kick();
+        }
+    }
+
     /// Records that an application thread received.
     ///
     /// A listener that writes may receive on the background thread. That does not count: the

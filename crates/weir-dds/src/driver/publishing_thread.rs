@@ -37,7 +37,7 @@ fn run(driver: &Driver, writer: &WriterEndpoint) {
         let sent = lane.publish(&driver.outlet);
         let (is_room_awaited, is_end_awaited) = publishing.waiting();
         if sent.makes_room && is_room_awaited || !sent.is_amid_sample && is_end_awaited {
-            driver.channel.announce_change();
+            driver.channel.announce_change_for_sure();
         }
         publishing.wait(driver.wait, driver.has_one_cpu, sent.paused_until);
     }

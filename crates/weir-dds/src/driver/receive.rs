@@ -461,14 +461,15 @@ impl Patience {
     fn of(left: Duration) -> Self {
         match left {
             Duration::ZERO => Self::None,
-            _ if left < TICK_MAX => Self::Exact(left),
+            _ if left < SHORT => Self::Exact(left),
             _ => Self::Ticks(Duration::from_millis(left.min(RECEIVE_TIMEOUT).as_millis() as u64 + 1)),
         }
     }
 }
 
-/// The longest tick of a kernel. A timeout of a socket ends with one, and so up to that much later.
-const TICK_MAX: Duration = Duration::from_millis(10);
+/// What is shorter is measured exactly, which takes two more system calls. A timeout of a socket ends with a tick of the
+/// kernel: 1 to 10 ms.
+const SHORT: Duration = Duration::from_millis(2);
 
 #[cfg(test)]
 mod tests {
@@ -503,10 +504,10 @@ mod tests {
     fn a_call_without_time_does_not_sleep_and_one_with_little_sleeps_no_longer() {
         let of = |us| Patience::of(Duration::from_micros(us));
         assert_eq!(of(0), Patience::None);
-        for us in [1, 999, 1000, 9999] {
+        for us in [1, 999, 1000, 1999] {
             assert_eq!(of(us), Patience::Exact(Duration::from_micros(us)));
         }
-        assert_eq!(of(10_000), Patience::Ticks(Duration::from_millis(11)));
+        assert_eq!(of(2000), Patience::Ticks(Duration::from_millis(3)));
         assert_eq!(of(20_500), Patience::Ticks(Duration::from_millis(21)));
         assert_eq!(Patience::of(Duration::MAX), Patience::Ticks(RECEIVE_TIMEOUT + Duration::from_millis(1)));
     }

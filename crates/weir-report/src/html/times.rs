@@ -231,9 +231,11 @@ fn push_rows(data: &mut Table, heading: &str, lines: &[Drawn]) {
 
 /// The points of a line, with a point that is no number where steps have no value: the line breaks there.
 fn course(values: &[(f64, f64)], most: usize) -> impl Iterator<Item = (f64, f64)> {
-    let steps = values.windows(2).map(|pair| pair[1].0 - pair[0].0);
-    let step = steps.fold(f64::INFINITY, f64::min);
-    let runs = values.chunk_by(move |before, after| after.0 - before.0 < 1.5 * step);
+    // Readings of a host are late now and then: the usual step counts.
+    let mut steps: Vec<f64> = values.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    steps.sort_by(f64::total_cmp);
+    let step = steps.get(steps.len() / 2).copied().unwrap_or(f64::INFINITY);
+    let runs = values.chunk_by(move |before, after| after.0 - before.0 < 1.75 * step);
     let width = if values.len() > most { values.len().div_ceil(most / 2) } else { 1 };
     let breaks = |run: &[(f64, f64)]| run.last().map(|(at, _)| (*at, f64::NAN));
     runs.flat_map(move |run| extremes(run, width).into_iter().chain(breaks(run)))

@@ -7,7 +7,7 @@ use core::ops::Bound;
 use weir_wire::{EntityId, Guid, GuidPrefix};
 
 use super::ParticipantCore;
-use super::local_endpoint::Pair;
+use super::local_endpoint::{LocalEntry, Pair};
 use super::news::{Change, PairKey};
 use super::remote_participant::{RemoteEntry, kind_of};
 use super::shared::Name;
@@ -93,22 +93,44 @@ impl ParticipantCore {
         locals.find(|local| is_opposite(*local, entity))
     }
 
-    /// Looks for those that found no room for a match with a local endpoint, one match of which has ended.
+    /// Looks for one that found no room for a match with a local endpoint, one match of which has ended.
     fn match_refused(&mut self, local: EntityId) {
-        let Some(ours) = self.locals.get_mut(&local) else { return };
-        if !core::mem::take(&mut ours.has_refused) {
-            return;
+        let most = self.config.limits.matches;
+        let may_match = |ours: &&mut LocalEntry| ours.has_refused && ours.matches < most;
+        let Some(ours) = self.locals.get_mut(&local).filter(may_match) else { return };
+        ours.has_refused = false;
+        // Those that are refused again were counted before.
+        let over_limit = self.counters.matches_over_limit;
+        if self.match_one_of(local) {
+            // Others may still wait.
+            self.locals.get_mut(&local).into_iter().for_each(|ours| ours.has_refused = true);
         }
+        self.counters.matches_over_limit = over_limit;
+    }
+
+    /// Matches a local endpoint with one more, if there is one. Returns whether there was.
+    fn match_one_of(&mut self, local: EntityId) -> bool {
+        let matches = |core: &Self| core.locals.get(&local).map_or(0, |ours| ours.matches);
+        let before = matches(self);
         let mut last = None;
         while let Some(other) = self.next_of_topic(local, last) {
             self.match_pair(local, other, false);
-            last = Some(other);
+            if matches(self) > before {
+                return true;
+            }
+            // The others of a participant without room need not be compared.
+            let has_room = self.has_room_for_match(local, other.prefix);
+            last = Some(if has_room { other } else { Guid::new(other.prefix, EntityId([u8::MAX; 4])) });
         }
         let mut next = self.local_opposite(local, Bound::Unbounded);
         while let Some(other) = next {
             self.match_pair(local, Guid::new(self.config.guid_prefix, other), false);
+            if matches(self) > before {
+                return true;
+            }
             next = self.local_opposite(local, Bound::Excluded(other));
         }
+        false
     }
 
     /// Returns the next remote endpoint of the topic of a local one, and of the other kind, behind `last`. `None` as

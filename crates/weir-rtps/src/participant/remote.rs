@@ -131,6 +131,8 @@ impl ParticipantCore {
             grouped_to: Time::ZERO,
             due_at: Time::MAX,
             has_refused: false,
+            read_again_at: None,
+            may_read_at: Time::ZERO,
             data,
         };
         self.observe(Guid::new(prefix, EntityId::PARTICIPANT));
@@ -375,6 +377,7 @@ impl ParticipantCore {
             }
             self.settle_claims(now, prefix);
             self.ask_unheard(now, prefix);
+            self.read_again_if_due(now, prefix);
             if let Some(remote) = self.remotes.get_mut(&prefix) {
                 let at = remote.next_look();
                 self.deadlines.look_by(prefix, &mut remote.due_at, at);
@@ -485,14 +488,26 @@ impl ParticipantCore {
     }
 
     /// Handles the end of an endpoint that its participant has announced. If others of it had found no place, reads its
-    /// announcements again.
+    /// announcements again, once for all that end within [`READ_AGAIN_PERIOD`].
     pub(super) fn endpoint_withdrawn(&mut self, now: Time, guid: Guid) {
         let before = self.remote_endpoints;
         self.endpoint_lost(guid);
         if self.remote_endpoints < before
-            && let Some(remote) = self.remotes.get_mut(&guid.prefix)
-            && core::mem::take(&mut remote.has_refused)
+            && let Some(remote) = self.remotes.get_mut(&guid.prefix).filter(|remote| remote.has_refused)
         {
+            let at = remote.may_read_at.max(now);
+            remote.read_again_at = Some(at);
+            self.deadlines.look_by(guid.prefix, &mut remote.due_at, at);
+            self.read_again_if_due(now, guid.prefix);
+        }
+    }
+
+    /// Reads the announcements of a participant from the beginning, if that is due.
+    fn read_again_if_due(&mut self, now: Time, prefix: GuidPrefix) {
+        let Some(remote) = self.remotes.get_mut(&prefix) else { return };
+        if remote.read_again_at.take_if(|at| *at <= now).is_some() {
+            remote.has_refused = false;
+            remote.may_read_at = now + READ_AGAIN_PERIOD;
             self.builtin.read_again(now, &remote.data, &remote.metatraffic);
         }
     }
@@ -532,3 +547,5 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 const QUESTION_LEN: usize = 68;
 /// Two participants that discover each other exchange directed announcements within this time.
 const INTRODUCTION_TIME: Duration = Duration::from_secs(1);
+/// How far apart the announcements of a participant are read from the beginning.
+const READ_AGAIN_PERIOD: Duration = Duration::from_secs(1);

@@ -75,6 +75,9 @@ pub(super) struct RemoteParticipant {
     pub(super) due_at: Time,
     /// An endpoint of it has found no place, since its announcements were last read from the beginning.
     pub(super) has_refused: bool,
+    /// When they are read from the beginning, and not sooner than when they may be.
+    pub(super) read_again_at: Option<Time>,
+    pub(super) may_read_at: Time,
 }
 
 /// A remote endpoint.
@@ -209,7 +212,9 @@ impl RemoteParticipant {
     pub(super) fn next_look(&self) -> Time {
         let held_to = self.held.as_ref().map_or(Time::MAX, |_| self.may_change_at());
         let ask_at = self.ask_at.unwrap_or(Time::MAX);
-        self.expires_at().min(held_to).min(ask_at).min(self.claims.next_at().unwrap_or(Time::MAX))
+        let read_at = self.read_again_at.unwrap_or(Time::MAX);
+        let claims_at = self.claims.next_at().unwrap_or(Time::MAX);
+        self.expires_at().min(held_to).min(ask_at).min(read_at).min(claims_at)
     }
 
     /// Returns when its next change may be applied.

@@ -68,7 +68,11 @@ fn decode(
 /// Takes parts of it by value: a reference would keep it in memory.
 #[cold]
 pub(super) fn ends_set(payload: Payload<'_>, list: Option<ParameterList<'_>>) -> bool {
-    payload == Payload::None && list.as_ref().is_some_and(inline_qos::has_coherent_set)
+    // The end of an instance that is not known is in a set, and ends none.
+    let is_end = |list: &ParameterList<'_>| {
+        inline_qos::has_coherent_set(list) && inline_qos::decode(Some(list)).0 == ChangeKind::Alive
+    };
+    payload == Payload::None && list.as_ref().is_some_and(is_end)
 }
 
 /// Finds the instance of a payload. `kind`, `key_hash`: from inline QoS.

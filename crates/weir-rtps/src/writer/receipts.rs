@@ -245,7 +245,8 @@ impl WriterCore {
         let is_known = pacing.uses.iter().any(|it| it.gives_receipts);
         let is_time = if is_known { pacing.wants_mark(now) } else { pacing.is_unmarked_since(now) };
         // Questions are remembered until their answers come, however long the path has become.
-        let is_time = is_time && !pacing.has_marked_within(now, pacing.receipts.questions.patience(now));
+        let patience = pacing.receipts.questions.patience(now).min(config::QUESTION_EVERY_MAX);
+        let is_time = is_time && !pacing.has_marked_within(now, patience);
         // Where acknowledgements of others measure the path, few questions are enough.
         let is_enough = !is_known || since >= config::RECEIPT_BYTES_MANY || pacing.is_unmeasured(now);
         let is_stuck = pacing.is_blocked && (since > 0 || pacing.is_overdue(now));

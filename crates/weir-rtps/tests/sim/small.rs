@@ -173,6 +173,26 @@ fn endpoints_that_found_no_room_are_matched_when_another_match_ends() {
 }
 
 #[test]
+fn of_several_that_found_no_room_each_is_matched_in_its_turn() {
+    let mut live = Live::with_limits(Some(Limits { participants: 4, ..LIMITS }));
+    live.join_insider();
+    let newcomers = [stranger(98), stranger(99)];
+    for newcomer in newcomers {
+        announce_participant(&mut live, newcomer);
+        announce_endpoints(&mut live, newcomer);
+    }
+    let over_limit = live.nodes[VICTIM].core.counters().matches_over_limit;
+    live.leave();
+    assert_eq!(newcomers.map(|it| matches_with(&mut live, it)), [(true, true), (false, false)]);
+    let inline_qos = forge::disposal(Guid::new(newcomers[0], EntityId::PARTICIPANT));
+    let message = Forged::by(newcomers[0]).any_data(EntityId::SPDP_WRITER, 2, &inline_qos, &[], false);
+    live.attack(META_PORT, &message);
+    live.run_for(Duration::from_millis(1));
+    assert_eq!(newcomers.map(|it| matches_with(&mut live, it)), [(false, false), (true, true)]);
+    assert_eq!(live.nodes[VICTIM].core.counters().matches_over_limit, over_limit, "each counts once");
+}
+
+#[test]
 fn an_endpoint_that_found_no_place_has_one_when_another_of_its_participant_is_gone() {
     let mut live = Live::with_limits(Some(LIMITS));
     let more = |number: u32| EntityId::user_writer(100 + number, false);
