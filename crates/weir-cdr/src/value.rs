@@ -199,7 +199,7 @@ pub trait CdrValue: Sized {
     }
 
     /// Replaces `values` by the next `count` values, reusing its memory. The caller has checked
-    /// that the data can hold them ([`CdrReader::take_length`]).
+    /// that the data can hold them ([`CdrReader::take_length`]), as small as they can be.
     ///
     /// # Errors
     /// As for one.
@@ -207,7 +207,7 @@ pub trait CdrValue: Sized {
     fn decode_into_vec(values: &mut Vec<Self>, count: usize, reader: &mut CdrReader<'_>) -> Result {
         values.truncate(count);
         Self::decode_into_slice(values, reader)?;
-        values.reserve_exact(count - values.len());
+        values.reserve_exact(count_to_reserve::<Self>(count - values.len(), reader.remaining()));
         for _ in values.len()..count {
             values.push(Self::decode(reader)?);
         }
@@ -240,6 +240,21 @@ pub trait CdrValue: Sized {
     fn copy_many(count: usize, reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         (0..count).try_for_each(|_| Self::copy(reader, writer))
     }
+}
+
+/// Returns for how many of the next `count` values to allocate at once, if the data have `remaining` more bytes.
+///
+/// As many as the data can hold with all their members. More may follow whose last members are missing: they are
+/// allocated as they are read, because their number alone may be a lie.
+#[inline(always)]
+const fn count_to_reserve<T: CdrValue>(count: usize, remaining: usize) -> usize {
+    let [min_size, min_size_2] = T::LAYOUT.min_sizes();
+    // For other types, the check of the count was enough.
+    if min_size_2 >= min_size {
+        return count;
+    }
+    let whole = remaining / min_size;
+    if count < whole { count } else { whole }
 }
 
 /// Returns an array of the values that `next` returns.

@@ -134,3 +134,20 @@ fn a_length_that_only_the_smallest_elements_could_have_costs_memory_in_proportio
     assert_eq!(texts.decode_into(&mut reader), Err(CdrError::UnexpectedEnd));
     assert!(texts.capacity() <= 1000);
 }
+
+#[test]
+fn a_length_that_only_elements_without_members_could_have_costs_memory_in_proportion() {
+    #[derive(Clone, Debug, Default, PartialEq, DdsType)]
+    #[dds(extensibility = "appendable")]
+    struct Large {
+        numbers: [[u64; 25]; 4],
+    }
+    // 1000 structs of 800 bytes announced in 4000 bytes, none of which is one.
+    let mut bytes = vec![0xff; 4008];
+    bytes[..4].copy_from_slice(&4004_u32.to_be_bytes());
+    bytes[4..8].copy_from_slice(&1000_u32.to_be_bytes());
+    let mut values = Vec::<Large>::new();
+    let mut reader = CdrReader::new(&bytes, Endianness::Big, Encoding::Xcdr2);
+    assert_eq!(values.decode_into(&mut reader), Err(CdrError::UnexpectedEnd));
+    assert!(values.capacity() <= 5, "{}", values.capacity());
+}
