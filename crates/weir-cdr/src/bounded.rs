@@ -107,9 +107,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
     pub fn encode(value: &T, writer: &mut CdrWriter<'_>) -> Result {
-        if value.element_count() > MAX_LEN as usize {
-            return Err(CdrError::BoundExceeded { max: MAX_LEN });
-        }
+        Self::check(value, writer)?;
         value.encode(writer)
     }
 
@@ -192,9 +190,7 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     /// [`CdrError::BoundExceeded`] if the value is too long.
     #[inline(always)]
     pub fn encode_as_key(value: &T, writer: &mut CdrWriter<'_>) -> Result {
-        if value.element_count() > MAX_LEN as usize && writer.checks_bounds() {
-            return Err(CdrError::BoundExceeded { max: MAX_LEN });
-        }
+        Self::check(value, writer)?;
         value.encode_as_key(writer)
     }
 
@@ -214,5 +210,15 @@ impl<T: CdrCollection, const MAX_LEN: u32> Bounded<T, MAX_LEN> {
     #[inline(always)]
     pub fn copy_as_key(reader: &mut CdrReader<'_>, writer: &mut CdrWriter<'_>) -> Result {
         T::copy_as_key_bounded(reader, writer, MAX_LEN)
+    }
+
+    /// Checks the length of a value to be written. Keys reach this through whole values, too: a struct without key
+    /// members, a union or a sequence that is a key is written as any value is.
+    #[inline(always)]
+    fn check(value: &T, writer: &CdrWriter<'_>) -> Result {
+        if value.element_count() > MAX_LEN as usize && writer.checks_bounds() {
+            return Err(CdrError::BoundExceeded { max: MAX_LEN });
+        }
+        Ok(())
     }
 }

@@ -61,11 +61,13 @@ pub(crate) fn instance_of_key_hash<T: DdsType>(hash: [u8; 16]) -> Option<[u8; 16
     instance_of(&key).ok()
 }
 
-/// Returns the function that computes the key hash in XCDR1 from a payload of the key, for types where that hash is a
-/// digest of other bytes than what identifies an instance.
+/// Returns the function that computes the key hash in XCDR1 from a payload of [`key_payload_of`], for types where that
+/// hash is a digest of other bytes than what identifies an instance.
 pub(crate) fn hash_of_key<T: DdsType>() -> Option<HashOfKey> {
     let differs = hashes_are_digests::<T>() && !T::KEY_LAYOUT.is_same_in_xcdr2();
-    differs.then_some(|key| hash_of_payload::<T>(key, true, |_| Encoding::Xcdr1))
+    differs.then_some(|key| {
+        hash_of_received::<T>(&weir_cdr::from_converted_key_payload(key).ok()?, Encoding::Xcdr1)
+    })
 }
 
 #[inline(always)]
@@ -86,15 +88,22 @@ fn hash_of_payload<T: DdsType>(
     }
     let mut body = weir_cdr::payload_reader_of::<T>(payload).ok()?;
     let form = form(body.encoding());
+    if is_key {
+        return hash_of_received::<T>(&weir_cdr::from_key_payload(payload).ok()?, form);
+    }
     // The key in a payload is no longer than twice the payload, apart from padding: text that is not UTF-8 grows.
     let mut on_heap = vec![0; 2 * payload.len() + ON_STACK];
     let mut key = CdrWriter::new(&mut on_heap, Endianness::Big, form).without_bounds();
-    if is_key {
-        weir_cdr::from_key_payload::<T>(payload).ok()?.encode_key(&mut key).ok()?;
-    } else {
-        T::copy_key(&mut body, &mut key).ok()?;
-    }
+    T::copy_key(&mut body, &mut key).ok()?;
     Some(weir_cdr::key_hash::<T>(key.written(), form))
+}
+
+/// Returns the key hash of a key that was received: its strings may exceed their bounds.
+fn hash_of_received<T: DdsType>(key: &T, form: Encoding) -> Option<[u8; 16]> {
+    let mut bytes = vec![0; key.key_size(form)];
+    let mut writer = CdrWriter::new(&mut bytes, Endianness::Big, form).without_bounds();
+    key.encode_key(&mut writer).ok()?;
+    Some(weir_cdr::key_hash::<T>(writer.written(), form))
 }
 
 /// Makes a payload of the key in another one, always in XCDR1, without decoding the rest.
@@ -204,5 +213,45 @@ mod tests {
         let too_long = [0, 1, 0, 0, 5, 0, 0, 0, b'a', b'b', b'c', b'd', 0, 7];
         assert_eq!(instance_of_payload::<Short>(&too_long, true), None);
         assert_eq!(instance_of_payload::<Short>(&too_long, false), None);
+    }
+
+    /// All of it belongs to the key.
+    #[derive(Debug, DdsType, Default)]
+    #[dds(extensibility = "final", crate = "weir_cdr")]
+    struct Inner {
+        #[dds(max_len = 3)]
+        name: String,
+    }
+
+    #[derive(Debug, DdsType, Default)]
+    #[dds(extensibility = "final", crate = "weir_cdr")]
+    struct Outer {
+        #[dds(key)]
+        inner: Inner,
+        #[dds(key)]
+        list: Vec<Inner>,
+        #[dds(key)]
+        id: u64,
+    }
+
+    #[test]
+    fn a_key_in_iso_8859_1_may_outgrow_its_bound_in_a_struct_of_the_key() {
+        #[rustfmt::skip]
+        let payload = [
+            0, 1, 0, 0, 4, 0, 0, 0, 0x47, 0xdc, 0x4e, 0, 1, 0, 0, 0, 4, 0, 0, 0, 0x47, 0xdc, 0x4e, 0,
+            0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0,
+        ];
+        let instance = instance_of_payload::<Outer>(&payload, false);
+        assert!(instance.is_some());
+        assert_eq!(instance_of_payload::<Outer>(&payload, true), instance);
+        let on_wire = key_hash_of_payload::<Outer>(&payload, false);
+        assert!(on_wire.is_some());
+        assert_eq!(key_hash_of_payload::<Outer>(&payload, true), on_wire);
+        for is_key in [false, true] {
+            let kept = key_payload_of::<Outer>(&payload, is_key).unwrap();
+            assert_eq!(hash_of_key::<Outer>().unwrap()(&kept), on_wire);
+            let key: Outer = weir_cdr::from_converted_key_payload(&kept).unwrap();
+            assert_eq!((&*key.inner.name, &*key.list[0].name, key.id), ("G\u{dc}N", "G\u{dc}N", 7));
+        }
     }
 }
