@@ -325,7 +325,8 @@ fn from_any_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result {
 /// Decodes the payload of [`key_payload`] to a sample with only the key members.
 ///
 /// In XCDR2 the key of an appendable type is delimited like any value, but some engines omit the
-/// delimiters (Cyclone DDS 0.10). The two forms are distinguished by their lengths.
+/// delimiters (Cyclone DDS 0.10). The two forms are distinguished by their lengths: in the right one, the key is as long
+/// as the payload.
 ///
 /// # Errors
 /// As [`payload_reader_of`], and if the data are not a key of this type.
@@ -345,10 +346,21 @@ fn read_key<T: DdsType>(payload: &[u8], mut reader: CdrReader<'_>) -> Result<T> 
     if reader.encoding() == Encoding::Xcdr1 {
         return T::decode_key(&mut reader);
     }
-    let mut plain = CdrReader::new(open(payload)?.1, reader.endianness(), Encoding::PlainXcdr2);
+    let body = open(payload)?.1;
+    let mut plain = CdrReader::new(body, reader.endianness(), Encoding::PlainXcdr2);
     match T::decode_key(&mut reader) {
         // Nothing but padding follows.
-        Ok(key) if reader.remaining() <= PADDING_MAX => Ok(key),
+        Ok(key) if reader.remaining() <= PADDING_MAX => {
+            // Nor was anything skipped at the end of a delimited value. (Text that is not UTF-8 makes the size larger.)
+            if body.len() <= key.key_size(Encoding::Xcdr2) + PADDING_MAX {
+                return Ok(key);
+            }
+            // What was skipped is members of another version of the type, unless the other form has room for all.
+            match T::decode_key(&mut plain) {
+                Ok(undelimited) if plain.remaining() <= PADDING_MAX => Ok(undelimited),
+                _ => Ok(key),
+            }
+        }
         _ => T::decode_key(&mut plain),
     }
 }

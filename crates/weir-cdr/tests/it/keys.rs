@@ -274,6 +274,54 @@ fn a_delimited_key_with_a_string_in_iso_8859_1_is_recognised() {
     assert_eq!(from_key_payload::<Named>(&undelimited), key);
 }
 
+#[test]
+fn an_undelimited_key_that_looks_delimited_is_read_whole() {
+    #[derive(Debug, Default, Clone, PartialEq, DdsType)]
+    #[dds(extensibility = "appendable")]
+    struct Data {
+        #[dds(key)]
+        data: Vec<u8>,
+    }
+    #[derive(Debug, Default, Clone, PartialEq, DdsType)]
+    #[dds(extensibility = "final")]
+    struct Outer {
+        #[dds(key)]
+        inner: Data,
+    }
+    // The first word is the length of the sequence, and would be that of a struct with an empty one.
+    let data = [0, 0, 0, 0, 1, 2, 3, 4, 5];
+    let key = Data { data: data.to_vec() };
+    let delimited = key_payload(&key, Encoding::Xcdr2).unwrap();
+    let undelimited = undelimited_key_payload::<Data>(&delimited).unwrap();
+    assert_eq!(undelimited, [&[0, 9, 0, 3, 9, 0, 0, 0][..], &data, &[0; 3]].concat());
+    assert_eq!(from_key_payload::<Data>(&undelimited), Ok(key.clone()));
+    assert_eq!(from_key_payload::<Data>(&delimited), Ok(key.clone()));
+
+    let outer = Outer { inner: key };
+    let delimited = key_payload(&outer, Encoding::Xcdr2).unwrap();
+    let undelimited = undelimited_key_payload::<Outer>(&delimited).unwrap();
+    assert_eq!(from_key_payload::<Outer>(&undelimited), Ok(outer.clone()));
+    assert_eq!(from_key_payload::<Outer>(&delimited), Ok(outer));
+}
+
+#[test]
+fn a_delimited_key_with_more_than_this_version_of_the_type_has_is_read() {
+    #[derive(Debug, Default, Clone, PartialEq, DdsType)]
+    #[dds(extensibility = "appendable")]
+    struct Outer {
+        #[dds(key)]
+        part: Part,
+        #[dds(key)]
+        number: u32,
+    }
+    // The part has another two members of eight bytes together.
+    #[rustfmt::skip]
+    let payload = [
+        0, 9, 0, 0, 20, 0, 0, 0, 12, 0, 0, 0, 3, 0, 0, 0, 7, 7, 7, 7, 7, 7, 7, 7, 5, 0, 0, 0,
+    ];
+    assert_eq!(from_key_payload::<Outer>(&payload), Ok(Outer { part: Part { c: 3 }, number: 5 }));
+}
+
 /// The ids of its key members are not in the order of declaration.
 #[derive(Clone, Debug, Default, PartialEq, DdsType)]
 #[dds(extensibility = "appendable")]
