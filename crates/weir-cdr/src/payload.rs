@@ -324,9 +324,8 @@ fn from_any_into<T: DdsType>(payload: &[u8], value: &mut T) -> Result {
 
 /// Decodes the payload of [`key_payload`] to a sample with only the key members.
 ///
-/// In XCDR2 the key of an appendable type is delimited like any value, but some engines omit the
-/// delimiters (Cyclone DDS 0.10). The two forms are distinguished by their lengths: in the right one, the key is as long
-/// as the payload.
+/// In XCDR2 the key of an appendable type is delimited like any value, but some engines omit the delimiters (Cyclone
+/// DDS 0.10). The two forms are distinguished by their lengths: in the right one, the key is as long as the payload.
 ///
 /// # Errors
 /// As [`payload_reader_of`], and if the data are not a key of this type.

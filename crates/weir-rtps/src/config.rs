@@ -146,7 +146,8 @@ pub const RECEIPT_BYTES: u64 = 8 * 1024;
 pub const RECEIPT_BYTES_MANY: u64 = 64 * 1024;
 /// Where round trips are shorter, longer ones alone do not show a bottleneck to a best-effort writer: only losses do.
 pub const QUESTION_ROUND_TRIP_MIN: Duration = Duration::from_micros(250);
-/// Questions are no further apart than this on account of missing answers, so that a path that is back is soon measured.
+/// Questions are no further apart than this on account of missing answers, so that a path that is back is soon
+/// measured.
 pub const QUESTION_EVERY_MAX: Duration = Duration::from_millis(200);
 /// For so long, a best-effort reader is expected to answer the first time...
 pub const RECEIPT_WAIT: Duration = Duration::from_secs(1);

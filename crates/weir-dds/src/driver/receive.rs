@@ -467,8 +467,8 @@ impl Patience {
     }
 }
 
-/// What is shorter is measured exactly, which takes two more system calls. A timeout of a socket ends with a tick of the
-/// kernel: 1 to 10 ms.
+/// What is shorter is measured exactly, which takes two more system calls. A timeout of a socket ends with a tick of
+/// the kernel: 1 to 10 ms.
 const SHORT: Duration = Duration::from_millis(2);
 
 #[cfg(test)]
