@@ -225,6 +225,9 @@ impl Driver {
     }
 
     /// Receives one batch and processes it. Returns `None` if nothing arrived.
+    ///
+    /// Not inlined: the test of instructions counts what it does.
+    #[inline(never)]
     pub(super) fn receive_batch(
         &self,
         mut role: RoleGuard<'_>,
