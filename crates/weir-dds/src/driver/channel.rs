@@ -317,9 +317,16 @@ impl Channel {
     /// Wakes the threads that sleep in [`Channel::sleep_until_progress`].
     pub(crate) fn announce_progress(&self) {
         if self.sleepers.load(Ordering::SeqCst) > 0 {
-            *self.progress.lock() += 1;
-            self.progressed.notify_all();
+            self.wake_sleepers();
         }
+    }
+
+    /// Not inlined: every release of the role ends here.
+    #[cold]
+    #[inline(never)]
+    fn wake_sleepers(&self) {
+        *self.progress.lock() += 1;
+        self.progressed.notify_all();
     }
 
     /// Makes waiting threads check their conditions again, after a change that no datagram
@@ -413,7 +420,7 @@ impl Channel {
         self.receive_or(role, |role| self.receive_within(role, left))
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive_or(
         &self,
         role: &mut Role,

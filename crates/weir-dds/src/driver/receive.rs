@@ -213,10 +213,7 @@ impl Driver {
     ) -> Option<TakenIn> {
         match Patience::of(left) {
             Patience::None => self.receive_batch(role, Wait::DontWait, reader),
-            Patience::Exact(left) => {
-                let received = self.channel.receive_or_sleep_within(&mut role, left);
-                self.finish_receiving(role, received, reader)
-            }
+            Patience::Exact(left) => self.receive_within(role, left, reader),
             Patience::Ticks(left) => {
                 self.channel.set_patience(&mut role, left);
                 self.receive_batch(role, Wait::Block, reader)
@@ -241,8 +238,21 @@ impl Driver {
         self.finish_receiving(role, received, reader)
     }
 
+    /// As [`Driver::receive_batch`], for a short time.
+    #[cold]
+    #[inline(never)]
+    fn receive_within(
+        &self,
+        mut role: RoleGuard<'_>,
+        left: Duration,
+        reader: Option<&ReaderEndpoint>,
+    ) -> Option<TakenIn> {
+        let received = self.channel.receive_or_sleep_within(&mut role, left);
+        self.finish_receiving(role, received, reader)
+    }
+
     /// Processes what was received, if anything was.
-    #[inline]
+    #[inline(always)]
     fn finish_receiving(
         &self,
         role: RoleGuard<'_>,
@@ -258,7 +268,7 @@ impl Driver {
 
     /// Passes the received batch to the endpoints, sends their replies, releases the role, and
     /// calls listeners.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_in(
         &self,
         mut role: RoleGuard<'_>,
@@ -367,7 +377,7 @@ impl Driver {
     ///
     /// Returns whether `reader` is known to have samples. After a call of a listener this is
     /// unknown, because listeners may take any reader's samples.
-    #[inline]
+    #[inline(always)]
     fn finish_batch(&self, mut role: RoleGuard<'_>, reader: Option<&ReaderEndpoint>) -> bool {
         let Some(news) = role.batch.take_predicted() else { return self.finish_unpredicted(role, reader) };
         let has_listener = role.prediction.as_ref().is_some_and(|it| it.reader().has_listener());
