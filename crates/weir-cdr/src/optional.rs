@@ -86,9 +86,10 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
             ID.encode(writer)?;
             writer.write_length(len)?;
         }
-        let endianness = writer.endianness();
+        let (endianness, checks_bounds) = (writer.endianness(), writer.checks_bounds());
         let room = writer.reserve(1, len)?;
-        value.map_or(Ok(()), |value| value.encode(&mut CdrWriter::new(room, endianness, Encoding::Xcdr1)))
+        let mut inner = CdrWriter::new(room, endianness, Encoding::Xcdr1).checking_bounds(checks_bounds);
+        value.map_or(Ok(()), |value| value.encode(&mut inner))
     }
 
     /// As [`CdrValue::decode`].
@@ -201,9 +202,10 @@ impl<T: CdrValue, const ID: u32> Optional<T, ID> {
         if id != ID {
             return Err(CdrError::UnexpectedMember { expected: ID, found: id });
         }
-        let endianness: Endianness = reader.endianness();
+        let (endianness, checks_bounds) = (reader.endianness(), reader.checks_bounds());
         let value = reader.take_bytes(len)?;
-        Ok((len > 0).then(|| CdrReader::new(value, endianness, Encoding::Xcdr1)))
+        let inner = || CdrReader::new(value, endianness, Encoding::Xcdr1).checking_bounds(checks_bounds);
+        Ok((len > 0).then(inner))
     }
 }
 

@@ -36,7 +36,13 @@ impl<'a> CdrReader<'a> {
     /// The same reader, for what a writer [without bounds](crate::CdrWriter::without_bounds) wrote.
     #[must_use]
     pub fn without_bounds(self) -> Self {
-        Self { checks_bounds: false, ..self }
+        self.checking_bounds(false)
+    }
+
+    /// The same reader, which refuses what exceeds its bound, or does not.
+    #[inline(always)]
+    pub(crate) fn checking_bounds(self, checks_bounds: bool) -> Self {
+        Self { checks_bounds, ..self }
     }
 
     /// Whether a string that exceeds its bound is refused.

@@ -32,7 +32,13 @@ impl<'a> CdrWriter<'a> {
     #[inline(always)]
     #[must_use]
     pub fn without_bounds(self) -> Self {
-        Self { checks_bounds: false, ..self }
+        self.checking_bounds(false)
+    }
+
+    /// The same writer, which refuses what exceeds its bound, or does not.
+    #[inline(always)]
+    pub(crate) fn checking_bounds(self, checks_bounds: bool) -> Self {
+        Self { checks_bounds, ..self }
     }
 
     /// Whether what exceeds its bound is refused.

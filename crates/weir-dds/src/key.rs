@@ -223,6 +223,31 @@ mod tests {
         name: String,
     }
 
+    /// All of it belongs to the key, too.
+    #[derive(Debug, DdsType, Default)]
+    #[dds(extensibility = "final", crate = "weir_cdr")]
+    struct Perhaps {
+        inner: Option<Inner>,
+    }
+
+    #[derive(Debug, DdsType, Default)]
+    #[dds(extensibility = "final", crate = "weir_cdr")]
+    struct Optional {
+        #[dds(key)]
+        perhaps: Perhaps,
+    }
+
+    #[test]
+    fn a_key_in_iso_8859_1_may_outgrow_its_bound_in_an_optional_member() {
+        let payload = [0, 1, 0, 0, 0, 0, 8, 0, 4, 0, 0, 0, 0x47, 0xdc, 0x4e, 0];
+        let instance = instance_of_payload::<Optional>(&payload, false);
+        assert!(instance.is_some());
+        assert_eq!(instance_of_payload::<Optional>(&payload, true), instance);
+        let kept = key_payload_of::<Optional>(&payload, true).unwrap();
+        let key: Optional = weir_cdr::from_converted_key_payload(&kept).unwrap();
+        assert_eq!(key.perhaps.inner.unwrap().name, "G\u{dc}N");
+    }
+
     #[derive(Debug, DdsType, Default)]
     #[dds(extensibility = "final", crate = "weir_cdr")]
     struct Outer {

@@ -381,7 +381,11 @@ mod tests {
         "#;
 
     fn check(limits: &str, name: Option<&str>) -> std::result::Result<(), LimitsError> {
-        let system = StaticDiscovery::from_text("system.toml", SYSTEM).unwrap();
+        check_in(SYSTEM, limits, name)
+    }
+
+    fn check_in(system: &str, limits: &str, name: Option<&str>) -> std::result::Result<(), LimitsError> {
+        let system = StaticDiscovery::from_text("system.toml", system).unwrap();
         LimitsTable::from_text("limits.toml", limits).unwrap().check_system(&system, name)
     }
 
@@ -409,28 +413,11 @@ mod tests {
 
     #[test]
     fn several_matches_with_one_participant_leave_room_for_another() {
-        let system = r#"
-            [[participant]]
-            name = "arm"
-            [[participant.writer]]
-            entity_key = 1
-            topic = "Joints"
-            type = "Joints"
-            [[participant]]
-            name = "controller"
-            [[participant.reader]]
-            entity_key = 1
-            topic = "Joints"
-            type = "Joints"
-            [[participant.reader]]
-            entity_key = 2
-            topic = "Joints"
-            type = "Joints"
-            "#;
-        let system = StaticDiscovery::from_text("system.toml", system).unwrap();
+        let second = "[[participant.reader]]\nentity_key = 2\ntopic = \"Joints\"\ntype = \"Joints\"\n";
+        let system = format!("{SYSTEM}\n{second}");
         let check = |matches| {
-            let text = format!("[endpoint]\nmatches = {matches}\n");
-            LimitsTable::from_text("limits.toml", &text).unwrap().check_system(&system, Some("arm"))
+            let limits = format!("text_bytes = 512\n[endpoint]\nmatches = {matches}\n");
+            check_in(&system, &limits, Some("arm"))
         };
         let error = check(2).unwrap_err().to_string();
         assert!(error.ends_with("has 2 with one participant (system.toml): use at least 3"), "{error}");

@@ -80,7 +80,7 @@ use coherence::{Coherence, Sorted};
 use delivery::Delivery;
 use fragments::Fragments;
 use matched::{MatchedWriters, assert_alive, assert_by_sample, find_other, is_assertion};
-use sample::{Malformed, ends_set};
+use sample::{Malformed, NoSample};
 use writer_memory::WriterMemory;
 use writer_proxy::{Arrival, Author, Position, ProxyMemory, WriterProxy};
 
@@ -406,7 +406,8 @@ impl ReaderCore {
                     }
                     Ok(sample) => sample,
                     Err(Malformed) => {
-                        return delivery.pass_over(now, proxy, sn, ends_set(data.payload, data.inline_qos));
+                        let what = NoSample::of(data.payload, data.inline_qos);
+                        return delivery.pass_over(now, proxy, sn, what);
                     }
                 };
                 if let Some(rejection) = delivery.cache.refusal(sample.key, sample.payload.len())
@@ -438,9 +439,9 @@ impl ReaderCore {
                     }
                     Ok(_) => delivery.counters.samples_too_early += 1,
                     Err(Malformed) => {
-                        let ends_set = ends_set(data.payload, data.inline_qos);
-                        delivery.count_unusable(ends_set);
-                        if ends_set {
+                        let what = NoSample::of(data.payload, data.inline_qos);
+                        delivery.count_unusable(what);
+                        if what == NoSample::EndOfSet {
                             proxy.skip(self.config.guid.entity, sn, &mut self.listed);
                         }
                     }

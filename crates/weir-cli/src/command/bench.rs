@@ -269,8 +269,8 @@ fn is_of_another_plan(case: &Case) -> Failure {
         None => format!("{} B", point.size_bytes),
     };
     Failure::usage(anyhow::anyhow!(
-        "the folder has results of another plan (first different case: {} {} {what}, repeat {}; its settings may differ, \
-         too): choose another folder",
+        "the folder has results of another plan (first different case: {} {} {what}, repeat {}; its settings may \
+         differ, too): choose another folder",
         point.engine,
         point.test,
         conditions.repeat

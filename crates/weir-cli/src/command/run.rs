@@ -138,7 +138,7 @@ impl<'a> PlanRun<'a> {
             (finished, _) => format!(": goes on after {}", dry::cases(finished)),
         };
         output::talk(&format!("study {} ({number} of {}){state}", study.name, self.plan.studies.len()));
-        let is_new = part.earlier.is_none();
+        let (is_new, had_measured) = (part.earlier.is_none(), self.has_measured);
         let ended = match part.left {
             0 => Ok(part.ended()),
             _ => self.measure(part, interrupted),
@@ -156,7 +156,7 @@ impl<'a> PlanRun<'a> {
             Ok(exit) => self.end(exit),
             // Nothing was measured yet that would be lost.
             Err(failure)
-                if failure.exit == Exit::Usage && number == 1 && !(is_new && self.has_begun(study)) =>
+                if failure.exit == Exit::Usage && !had_measured && !(is_new && self.has_begun(study)) =>
             {
                 return Err(failure);
             }

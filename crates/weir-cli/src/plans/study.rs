@@ -258,6 +258,7 @@ fn elsewhere(name: &str) -> Option<&'static str> {
         "progress" => Some("use `weir run --progress`"),
         "format" => Some("`weir report --format` prints the results of a study in other forms"),
         "show-settings" => Some("`weir bench --show-settings` prints them"),
+        "show-workload" => Some("`weir bench --show-workload` prints one"),
         _ => None,
     }
 }

@@ -147,13 +147,23 @@ fn parameters_are_literals_or_texts_without_quotes() {
     assert!(passes(&digits, "name = %0", &["123"]));
 }
 
+/// An earlier version of types that begin with an `id`.
+#[derive(Default, DdsType)]
+#[dds(extensibility = "appendable")]
+struct OldId {
+    id: u8,
+}
+
+/// Evaluates a filter on a sample of an earlier version of the type.
+fn evaluate_as<New: DdsType>(old: &impl DdsType, text: &str) -> Option<bool> {
+    let mut payload = Vec::new();
+    weir_cdr::to_payload_in(old, Encoding::Xcdr2, &mut payload).unwrap();
+    let expression = Expression::filter(text).unwrap();
+    Filter::new::<&str>(&expression, &New::DESCRIPTION, &[]).unwrap().evaluate(&payload)
+}
+
 #[test]
 fn members_that_an_older_writer_does_not_have_are_at_their_defaults() {
-    #[derive(Default, DdsType)]
-    #[dds(extensibility = "appendable")]
-    struct Old {
-        id: u8,
-    }
     #[derive(Default, DdsType)]
     #[dds(extensibility = "appendable")]
     struct New {
@@ -162,24 +172,13 @@ fn members_that_an_older_writer_does_not_have_are_at_their_defaults() {
         name: String,
         colour: Colour,
     }
-    let mut old = Vec::new();
-    weir_cdr::to_payload_in(&Old { id: 7 }, Encoding::Xcdr2, &mut old).unwrap();
-    let check = |text: &str| {
-        let expression = Expression::filter(text).unwrap();
-        Filter::new::<&str>(&expression, &New::DESCRIPTION, &[]).unwrap().evaluate(&old)
-    };
+    let check = |text: &str| evaluate_as::<New>(&OldId { id: 7 }, text);
     assert_eq!(check("id = 7 AND count = 0 AND name = '' AND colour = 'Red'"), Some(true));
     assert_eq!(check("count > 0"), Some(false));
-    let _ = (New::default().id, Old::default().id);
 }
 
 #[test]
 fn optional_members_and_elements_that_an_older_writer_does_not_have_have_no_value() {
-    #[derive(Default, DdsType)]
-    #[dds(extensibility = "appendable")]
-    struct Old {
-        id: u8,
-    }
     #[derive(Default, DdsType)]
     #[dds(extensibility = "appendable")]
     struct New {
@@ -195,12 +194,7 @@ fn optional_members_and_elements_that_an_older_writer_does_not_have_have_no_valu
         number: u8,
         maybe: Option<u32>,
     }
-    let mut old = Vec::new();
-    weir_cdr::to_payload_in(&Old { id: 7 }, Encoding::Xcdr2, &mut old).unwrap();
-    let check = |text: &str| {
-        let expression = Expression::filter(text).unwrap();
-        Filter::new::<&str>(&expression, &New::DESCRIPTION, &[]).unwrap().evaluate(&old)
-    };
+    let check = |text: &str| evaluate_as::<New>(&OldId { id: 7 }, text);
     for absent in ["maybe", "list[0]", "pair[1].maybe"] {
         assert_eq!(check(&format!("{absent} = 0")), Some(false), "{absent}");
         assert_eq!(check(&format!("{absent} <> 0")), Some(false), "{absent}");
@@ -231,13 +225,8 @@ fn elements_of_an_older_writer_are_found() {
     struct New {
         items: Vec<ItemNew>,
     }
-    let mut old = Vec::new();
-    let items = vec![ItemOld { a: 1 }, ItemOld { a: 2 }];
-    weir_cdr::to_payload_in(&Old { items }, Encoding::Xcdr2, &mut old).unwrap();
-    let check = |text: &str| {
-        let expression = Expression::filter(text).unwrap();
-        Filter::new::<&str>(&expression, &New::DESCRIPTION, &[]).unwrap().evaluate(&old)
-    };
+    let old = Old { items: vec![ItemOld { a: 1 }, ItemOld { a: 2 }] };
+    let check = |text: &str| evaluate_as::<New>(&old, text);
     assert_eq!(check("items[1].a = 2"), Some(true));
     assert_eq!(
         check("items[1].b[3] = 0"),

@@ -309,15 +309,10 @@ mod tests {
         assert_eq!(decode(&mut core, &data, VendorId::WEIR).lease, data.lease);
     }
 
-    #[test]
-    fn answers_to_addresses_that_nobody_has_named_are_bounded() {
-        let now = Time(1);
-        let (own, source) = (GuidPrefix([1; 12]), GuidPrefix([2; 12]));
-        let table = crate::limits::Limits::SMALL;
-        let mut core = ParticipantCore::new(ParticipantConfig::new(own, 0).with_limits(table), now);
-        let from = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7410);
+    /// A participant announces itself from an address.
+    fn announce(core: &mut ParticipantCore, now: Time, prefix: GuidPrefix, from: SocketAddrV4) {
         let data = ParticipantData {
-            prefix: source,
+            prefix,
             vendor: VendorId::WEIR,
             builtin_endpoints: builtin_endpoints::WEIR,
             metatraffic_unicast: Locators { addresses: vec![from], skipped: 0 },
@@ -325,8 +320,18 @@ mod tests {
         };
         let mut payload = Vec::new();
         spdp::encode(&data, &mut payload);
-        let data = core.announced(source, &payload, None, VendorId::WEIR).unwrap();
+        let data = core.announced(prefix, &payload, None, VendorId::WEIR).unwrap();
         core.participant_announced(now, *from.ip(), data, false);
+    }
+
+    #[test]
+    fn answers_to_addresses_that_nobody_has_named_are_bounded() {
+        let now = Time(1);
+        let (own, source) = (GuidPrefix([1; 12]), GuidPrefix([2; 12]));
+        let table = crate::limits::Limits::SMALL;
+        let mut core = ParticipantCore::new(ParticipantConfig::new(own, 0).with_limits(table), now);
+        let from = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7410);
+        announce(&mut core, now, source, from);
         let room = core.answers.capacity();
         for number in 1..=100 {
             let (reader, writer) = (EntityId::UNKNOWN, EntityId::SEDP_PUBLICATIONS_WRITER);
@@ -352,19 +357,7 @@ mod tests {
         let mut core = ParticipantCore::new(ParticipantConfig::new(GuidPrefix([1; 12]), 0), now);
         let sources = [2, 3, 4].map(|number| GuidPrefix([number; 12]));
         let from = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7410);
-        for prefix in sources {
-            let data = ParticipantData {
-                prefix,
-                vendor: VendorId::WEIR,
-                builtin_endpoints: builtin_endpoints::WEIR,
-                metatraffic_unicast: Locators { addresses: vec![from], skipped: 0 },
-                ..ParticipantData::nothing()
-            };
-            let mut payload = Vec::new();
-            spdp::encode(&data, &mut payload);
-            let data = core.announced(prefix, &payload, None, VendorId::WEIR).unwrap();
-            core.participant_announced(now, *from.ip(), data, false);
-        }
+        sources.iter().for_each(|prefix| announce(&mut core, now, *prefix, from));
         let before = core.builtin.waiting_memory();
         let (reader, writer) = (EntityId::UNKNOWN, EntityId::SEDP_PUBLICATIONS_WRITER);
         let mut out = Outbox::new();

@@ -9,7 +9,7 @@ use super::config::ReaderConfig;
 use super::counters::ReaderCounters;
 use super::refused::RefusedWriters;
 use super::rejection::Rejection;
-use super::sample::{Sample, sample_of};
+use super::sample::{NoSample, Sample, sample_of};
 use super::size::ReaderSize;
 use super::writer_proxy::{Arrival, Author, WriterProxy};
 use crate::key_hasher::Key;
@@ -53,11 +53,12 @@ impl Delivery {
         }
     }
 
-    /// Counts a submessage that is no sample. `ends_set`: it ends a coherent set.
+    /// Counts a submessage that is no sample. The end of an instance that is not known changes nothing, and counts as
+    /// nothing, as where the key is known.
     #[cold]
-    pub(super) fn count_unusable(&mut self, ends_set: bool) {
-        self.counters.coherent_sets_ended += u64::from(ends_set);
-        self.counters.samples_malformed += u64::from(!ends_set);
+    pub(super) fn count_unusable(&mut self, what: NoSample) {
+        self.counters.coherent_sets_ended += u64::from(what == NoSample::EndOfSet);
+        self.counters.samples_malformed += u64::from(what == NoSample::Malformed);
     }
 
     /// Moves past a sample that is left out, and delivers what was held back behind it.
@@ -75,11 +76,11 @@ impl Delivery {
         now: Time,
         proxy: &mut WriterProxy,
         sn: SequenceNumber,
-        ends_set: bool,
+        what: NoSample,
     ) {
-        self.count_unusable(ends_set);
+        self.count_unusable(what);
         proxy.accept(now, sn);
-        if !ends_set {
+        if what == NoSample::Malformed {
             self.note_lost(now, proxy.author(), sn.next());
         }
         self.deliver_held(now, proxy);
@@ -221,7 +222,7 @@ impl Delivery {
         let payload = &buffer.bytes()[..len];
         let sample = sample_of(config, payload, is_key, kind, key_hash, source_timestamp);
         let Ok(sample) = sample else {
-            self.count_unusable(false);
+            self.count_unusable(NoSample::Malformed);
             // Otherwise earlier samples are still waited for, and this one is requested again.
             if let Arrival::Next { .. } = proxy.arrival(sn) {
                 self.note_lost(now, proxy.author(), sn.next());

@@ -64,15 +64,27 @@ fn decode(
     }
 }
 
-/// Returns whether a submessage that is no sample ends a coherent set, and reports nothing else (RTPS 2.5, 8.7.5).
-/// Takes parts of it by value: a reference would keep it in memory.
-#[cold]
-pub(super) fn ends_set(payload: Payload<'_>, list: Option<ParameterList<'_>>) -> bool {
-    // The end of an instance that is not known is in a set, and ends none.
-    let is_end = |list: &ParameterList<'_>| {
-        inline_qos::has_coherent_set(list) && inline_qos::decode(Some(list)).0 == ChangeKind::Alive
-    };
-    payload == Payload::None && list.as_ref().is_some_and(is_end)
+/// What a submessage is that is no sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoSample {
+    /// It ends a coherent set, and reports nothing else (RTPS 2.5, 8.7.5).
+    EndOfSet,
+    /// It ends an instance by a digest of its key. The reader knows none of that digest.
+    EndOfUnknown,
+    Malformed,
+}
+
+impl NoSample {
+    /// Takes parts of the submessage by value: a reference would keep it in memory.
+    #[cold]
+    pub(super) fn of(payload: Payload<'_>, list: Option<ParameterList<'_>>) -> Self {
+        let Some(list) = list.filter(|_| payload == Payload::None) else { return Self::Malformed };
+        match inline_qos::decode(Some(&list)) {
+            (ChangeKind::Alive, _) if inline_qos::has_coherent_set(&list) => Self::EndOfSet,
+            (ChangeKind::Alive, _) | (_, None) => Self::Malformed,
+            (_, Some(_)) => Self::EndOfUnknown,
+        }
+    }
 }
 
 /// Finds the instance of a payload. `kind`, `key_hash`: from inline QoS.

@@ -24,7 +24,7 @@ struct Instance {
     /// KEEP_LAST: the newest sample processed by [`Instances::replace`]. KEEP_ALL: the last that unregistered it. 0 if
     /// there is none.
     newest: SequenceNumber,
-    /// KEEP_ALL: samples of the instance in the history.
+    /// Samples of the instance: KEEP_ALL, those in the history; KEEP_LAST, those that were not sent yet.
     count: u32,
     /// Written or registered since it was last unregistered.
     is_registered: bool,
@@ -318,12 +318,17 @@ impl Instances {
             None => Some(SequenceNumber(history.next().0 - depth as i64)),
             Some(index) => {
                 let earlier = self.earlier.get(index as usize).into_iter().flatten();
+                let instance = &self.list[index as usize];
+                let mut sent = earlier.chain([&instance.newest]).filter(|sn| **sn >= history.first());
+                let count = sent.clone().count();
                 // What was not sent yet is replaced as well, or will replace an earlier one.
-                let unsent = self.unsent.iter().filter(|(other, _)| *other == index).map(|(_, sn)| sn);
-                let all = earlier.chain([&self.list[index as usize].newest]).chain(unsent);
-                let mut kept = all.filter(|sn| **sn >= history.first());
-                let beyond = kept.clone().count().checked_sub(depth);
-                beyond.and_then(|beyond| kept.nth(beyond)).copied()
+                let mut unsent = self.unsent.iter().filter(|(other, _)| *other == index).map(|(_, sn)| sn);
+                let place = (count + instance.count as usize).checked_sub(depth);
+                let replaced = place.and_then(|place| match place.checked_sub(count) {
+                    Some(place) => unsent.nth(place),
+                    None => sent.nth(place),
+                });
+                replaced.copied()
             }
         };
         let replaced = replaced.and_then(|sn| history.entry(sn)).filter(crate::history::Entry::is_alive);
@@ -432,10 +437,10 @@ impl Instances {
     #[inline]
     pub(super) fn committed(&mut self, instance: Option<u32>, sn: SequenceNumber) {
         let Some(index) = instance else { return };
+        self.list[index as usize].count += 1;
         if self.depth.is_some() {
             self.unsent.push((index, sn));
         } else {
-            self.list[index as usize].count += 1;
             self.kept.push_back((sn, index));
         }
     }
@@ -570,7 +575,9 @@ impl Instances {
             }
         };
         for (index, sn) in self.unsent.drain(..) {
-            let previous = core::mem::replace(&mut self.list[index as usize].newest, sn);
+            let instance = &mut self.list[index as usize];
+            instance.count -= 1;
+            let previous = core::mem::replace(&mut instance.newest, sn);
             if depth == 1 {
                 // Has no effect on a sample that was already removed.
                 remove(history, previous);
@@ -657,7 +664,7 @@ impl Instances {
     /// Returns the instance unregistered first, with the sample that unregistered it, if all readers know.
     fn releasable(&self, last: SequenceNumber) -> Option<(u32, SequenceNumber)> {
         let &(index, sn, _) = self.ended.front().filter(|(_, sn, _)| *sn <= last)?;
-        let is_sent = self.unsent.iter().all(|(other, _)| *other != index);
+        let is_sent = self.depth.is_none() || self.list[index as usize].count == 0;
         is_sent.then_some((index, sn))
     }
 

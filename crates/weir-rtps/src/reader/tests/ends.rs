@@ -133,7 +133,7 @@ fn a_digest_of_a_writer_in_xcdr1_names_the_instance_that_had_a_value() {
     handle_list(&mut reader, 3, &end(150));
     handle_list(&mut reader, 4, &end(101));
     assert!(!reader.take_next(|_| ()), "an unknown digest makes no instance");
-    assert_eq!(reader.counters().samples_malformed, 2);
+    assert_eq!((reader.counters().samples_malformed, reader.counters().samples_lost), (0, 0));
     // It returns, and is found again.
     data(&mut reader, 1 + 4);
     handle_list(&mut reader, 6, &end(105));
