@@ -16,7 +16,7 @@
 
 use core::marker::PhantomData;
 
-use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Endianness, Layout, Result};
+use crate::{CdrError, CdrReader, CdrValue, CdrWriter, Encoding, Layout, Result};
 
 /// Codec of a member of type `Option<T>` with the id `ID`: the functions of [`CdrValue`].
 ///

@@ -406,8 +406,7 @@ impl ReaderCore {
                     }
                     Ok(sample) => sample,
                     Err(Malformed) => {
-                        let what = NoSample::of(data.payload, data.inline_qos);
-                        return delivery.pass_over(now, proxy, sn, what);
+                        return delivery.pass_over(now, proxy, sn, (data.payload, data.inline_qos));
                     }
                 };
                 if let Some(rejection) = delivery.cache.refusal(sample.key, sample.payload.len())

@@ -1,6 +1,6 @@
 //! Delivery into the cache: in order, as far as there is room.
 
-use weir_wire::SequenceNumber;
+use weir_wire::{ParameterList, Payload, SequenceNumber};
 
 use super::assembly::Assembly;
 use super::cache::Cache;
@@ -76,8 +76,9 @@ impl Delivery {
         now: Time,
         proxy: &mut WriterProxy,
         sn: SequenceNumber,
-        what: NoSample,
+        (payload, list): (Payload<'_>, Option<ParameterList<'_>>),
     ) {
+        let what = NoSample::of(payload, list);
         self.count_unusable(what);
         proxy.accept(now, sn);
         if what == NoSample::Malformed {
