@@ -197,6 +197,16 @@ pub const HEARTBEAT_WINDOW_SHARE: u64 = 8;
 /// First HEARTBEAT after the last write when samples are unacknowledged: no later data would show a
 /// loss in the tail of a burst.
 pub const HEARTBEAT_DELAY_MIN: Duration = Duration::from_millis(5);
+/// The same for samples at regular intervals: after the time of this many samples, ...
+pub const REGULAR_SAMPLES: u32 = 8;
+/// ... but after this time at the latest: the repair of the last sample of the stream waits as long, if it is lost.
+/// Others are requested when the next sample arrives.
+pub const HEARTBEAT_DELAY_REGULAR_MAX: Duration = Duration::from_millis(50);
+/// Samples are regular if their intervals are in this range, ...
+pub const REGULAR_INTERVALS: core::ops::RangeInclusive<Duration> =
+    Duration::from_millis(1)..=Duration::from_millis(20);
+/// ... and were similar so many times in a row when the timer was started.
+pub const REGULAR_MIN: u8 = 3;
 /// The same if a write waits for room, as a minimum; otherwise two measured round trips.
 pub const HEARTBEAT_DELAY_AWAITED_MIN: Duration = Duration::from_micros(250);
 /// The same if losses are to be expected, as a minimum; otherwise two measured round trips.

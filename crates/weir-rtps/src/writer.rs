@@ -58,6 +58,7 @@ mod encode;
 mod expected_qos;
 mod fragments;
 mod go_back;
+mod group_reach;
 mod group_repairs;
 mod heartbeat;
 mod inactivity;

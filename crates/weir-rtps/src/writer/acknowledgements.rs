@@ -39,6 +39,7 @@ impl WriterCore {
             }
             if is_anew {
                 proxy.start_anew(acknack);
+                proxy.forget_reach(unsent);
             }
             let asked = proxy.requested.samples.len();
             proxy.update(acknack, first, (known, next));
@@ -63,6 +64,7 @@ impl WriterCore {
             self.note_path(now, index, asked, usize::MAX);
             self.counters.readers_restarted += u64::from(is_anew);
             self.counters.readers_resumed += u64::from(is_back);
+            self.judge_group(now, index, acknack, before.1, false);
             if is_back {
                 self.readers_changed(now);
             } else if is_anew {
@@ -72,18 +74,31 @@ impl WriterCore {
                 self.update_acknowledged(now);
             }
         } else if proxy.is_continuation(acknack) {
-            let may_ask = self.may_repair(now, index);
-            let proxy = &mut self.proxies[index];
-            let asked = proxy.requested.samples.len();
-            proxy.judge_continuation(acknack);
-            proxy.note_seen(acknack, unsent);
-            let is_due = may_ask && proxy.request(now, acknack, first, unsent) || proxy.awaits_gap();
-            self.due.add_if(index, is_due);
-            self.note_path(now, index, asked, usize::MAX);
-            self.update_acknowledged(now);
+            self.handle_continuation(now, index, acknack, (first, unsent));
         } else {
             self.counters.acknacks_ignored += 1;
         }
+    }
+
+    /// Handles an ACKNACK that continues the one before. `first`: the first sample in the history, `unsent`: the first
+    /// that the reader was never sent.
+    fn handle_continuation(
+        &mut self,
+        now: Time,
+        index: usize,
+        acknack: &AckNack,
+        (first, unsent): (SequenceNumber, SequenceNumber),
+    ) {
+        let may_ask = self.may_repair(now, index);
+        let proxy = &mut self.proxies[index];
+        let (asked, seen) = (proxy.requested.samples.len(), proxy.seen);
+        proxy.judge_continuation(acknack);
+        proxy.note_seen(acknack, unsent);
+        let is_due = may_ask && proxy.request(now, acknack, first, unsent) || proxy.awaits_gap();
+        self.due.add_if(index, is_due);
+        self.note_path(now, index, asked, usize::MAX);
+        self.judge_group(now, index, acknack, seen, true);
+        self.update_acknowledged(now);
     }
 
     /// Requests an acknowledgement from all reliable readers with the next transmission, for a

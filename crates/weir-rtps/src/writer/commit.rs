@@ -11,6 +11,7 @@ use super::settings::{Change, Stamp};
 use super::state::WriterCore;
 use crate::change_kind::ChangeKind;
 use crate::config;
+use crate::qos::History;
 use crate::time::Time;
 use crate::window::charge;
 
@@ -243,8 +244,29 @@ impl WriterCore {
             self.heartbeat.delay = self.heartbeat_delay(now);
             // Readers that answer slowly are asked no sooner than they can answer.
             let may_ride = self.config.answer_time.is_zero();
-            self.heartbeat.begin(now, self.history.last(), may_ride);
+            let may_wait = may_ride && self.may_wait(now);
+            self.heartbeat.begin(now, self.history.last(), may_ride, may_wait);
         }
+        self.heartbeat.written_at = now;
+    }
+
+    /// Returns whether acknowledgements may come late: readers reveal losses themselves, and what is unacknowledged
+    /// takes no room that writes wait for.
+    pub(super) fn may_wait(&self, now: Time) -> bool {
+        let is_roomy =
+            |limit: Option<u32>| limit.is_none_or(|samples| samples >= 8 * config::REGULAR_SAMPLES);
+        let is_kept = match self.config.history {
+            History::KeepAll => true,
+            // A sample is requested when the next one arrives. It must not have been replaced then.
+            History::KeepLast(depth) => depth >= REGULAR_DEPTH_MIN,
+        };
+        self.reveals_losses
+            && is_kept
+            && self.timed.is_none()
+            && !self.is_lossy(now)
+            && self.large.is_empty()
+            && is_roomy(self.config.max_samples)
+            && is_roomy(self.config.max_samples_per_instance)
     }
 
     /// Counts everything handed out as acknowledged. No reader may be able to request it again.
@@ -267,3 +289,6 @@ impl WriterCore {
         self.instances.release_ended(&mut self.history, last);
     }
 }
+
+/// A history of this depth still has a sample when the next one arrives, and when a thread was late.
+const REGULAR_DEPTH_MIN: u32 = 4;

@@ -50,16 +50,54 @@ pub(super) struct Heartbeat {
     pub(super) rides: bool,
     /// The timer was put off because of an open batch.
     pub(super) is_put_off: bool,
+    /// When the last sample was written, but those that joined a batch.
+    pub(super) written_at: Time,
+    /// How regular the stream was lately.
+    pub(super) pace: Pace,
+}
+
+/// Samples at regular intervals. Each reveals that those before it are lost, so that a HEARTBEAT is needed for the last
+/// ones only.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    /// The mean time between two samples when the timer was last started.
+    interval: Duration,
+    /// How often in a row it was as the time before.
+    regular: u8,
+}
+
+impl Pace {
+    /// Records the samples since the timer was last started. `gap`: the time since the last of them; after a burst, it
+    /// is longer than the mean.
+    fn note(&mut self, samples: i64, elapsed: Duration, gap: Duration) {
+        let Some(count) = u32::try_from(samples).ok().filter(|count| *count > 0) else {
+            self.regular = 0;
+            return;
+        };
+        let before = core::mem::replace(&mut self.interval, elapsed / count);
+        let interval = self.interval;
+        let is_similar = |other: Duration| interval.abs_diff(other) <= interval / 2;
+        let is_regular =
+            config::REGULAR_INTERVALS.contains(&interval) && is_similar(before) && is_similar(gap);
+        self.regular = if is_regular { self.regular.saturating_add(1) } else { 0 };
+    }
+
+    /// Returns how long a HEARTBEAT waits for more of regular samples; `None`: they are not regular.
+    fn wait(&self) -> Option<Duration> {
+        let is_regular = self.regular >= config::REGULAR_MIN;
+        is_regular.then(|| (self.interval * config::REGULAR_SAMPLES).min(config::HEARTBEAT_DELAY_REGULAR_MAX))
+    }
 }
 
 impl Heartbeat {
     /// Records a HEARTBEAT to all readers that announces everything sent, `charged` bytes in total.
-    /// `is_lossy`: some of it may be lost.
-    pub(super) fn sent(&mut self, now: Time, charged: u64, is_lossy: bool) {
+    /// `is_lossy`: some of it may be lost. `keeps`: some readers may not receive it, which the timer has to show.
+    pub(super) fn sent(&mut self, now: Time, charged: u64, is_lossy: bool, keeps: bool) {
         self.charged = charged;
         let at = (now + self.delay).min(self.latest);
         // While losses are expected, more samples do not put off the question after the first.
-        let before = self.next_at.filter(|before| is_lossy && self.asked_at.is_some() && *before > now);
+        let keeps = keeps || is_lossy && self.asked_at.is_some();
+        let before = self.next_at.filter(|before| keeps && *before > now);
         self.next_at = Some(before.map_or(at, |before| before.min(at)));
         self.asked_at.get_or_insert(now);
     }
@@ -68,9 +106,18 @@ impl Heartbeat {
     ///
     /// The HEARTBEAT of a sparse sample rides with it: some milliseconds later, it would wake both ends once more. A
     /// sample is sparse if it and the one before each followed a single sample, after a pause. The first sample of a
-    /// burst is not: the burst needs one HEARTBEAT at its end. `may_ride`: HEARTBEATs may ride at all.
-    pub(super) fn begin(&mut self, now: Time, sn: SequenceNumber, may_ride: bool) {
-        self.next_at = Some(now + self.delay);
+    /// burst is not: the burst needs one HEARTBEAT at its end. `may_ride`: HEARTBEATs may ride at all. `may_wait`:
+    /// readers that miss a sample request it when they receive a later one.
+    pub(super) fn begin(&mut self, now: Time, sn: SequenceNumber, may_ride: bool, may_wait: bool) {
+        if let Some((last, at)) = self.begun {
+            self.pace.note(sn.0 - last.0, now.since(at), now.since(self.written_at));
+        }
+        let wait = self.pace.wait().filter(|_| may_wait);
+        self.next_at = Some((now + wait.unwrap_or_default().max(self.delay)).min(self.latest));
+        if wait.is_some() {
+            (self.begun, self.rides, self.was_sparse) = (Some((sn, now)), false, false);
+            return;
+        }
         let is_sparse = may_ride && self.is_apart(now, sn);
         self.rides = is_sparse && self.was_sparse;
         (self.begun, self.was_sparse) = (Some((sn, now)), is_sparse);

@@ -70,6 +70,7 @@ impl WriterCore {
             proxy.is_stalled = limit.is_some_and(|limit| now.since(since) >= limit);
             stalled += u64::from(proxy.is_stalled);
         }
+        self.ask_alone();
         if self.taking.is_some() {
             self.serve(now);
         }

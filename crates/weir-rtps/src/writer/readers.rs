@@ -7,6 +7,7 @@ use core::ops::Range;
 use weir_wire::{Guid, SequenceNumber};
 
 use super::compose;
+use super::group_reach::GroupReach;
 use super::reader_proxy::{ReaderProxy, ReaderProxyConfig};
 use super::repair_budget::{Addresses, Repairs, Room, SampleBytes};
 use super::requested::Requested;
@@ -41,6 +42,9 @@ impl WriterCore {
         reserve_one(&mut self.proxies);
         let reserved = if is_reliable { self.reserved.pop() } else { None };
         self.proxies.push(ReaderProxy::new(reader, is_reliable, wants_history, start, reserved));
+        if let Some(proxy) = self.proxies.last_mut().filter(|proxy| proxy.group.is_some() && is_reliable) {
+            proxy.requested.reach = GroupReach::since(self.unsent);
+        }
         match &destinations[..] {
             // The common case, where all readers need not be counted.
             [address] if is_new && self.routes.is_empty() => {
@@ -139,7 +143,15 @@ impl WriterCore {
                 owed = proxy.forget_owed(unsent);
                 proxy.begin_on_path(unsent);
             }
-            (proxy.group, proxy.segment_max) = (group, segment_max);
+            proxy.segment_max = segment_max;
+            // What its group did not reach is still there.
+            let refuted = proxy.requested.reach.refuted.filter(|_| proxy.destinations == destinations);
+            if refuted.is_none() || refuted != group {
+                if group.is_some() {
+                    proxy.requested.reach = GroupReach::since(unsent);
+                }
+                proxy.group = group;
+            }
             let before = core::mem::replace(&mut proxy.destinations, Arc::clone(&destinations));
             // With history, all of it counts for a new host.
             let misses_samples = proxy.is_reliable && !proxy.wants_history;
@@ -214,11 +226,12 @@ impl WriterCore {
     }
 
     /// Chooses anew where samples are sent.
-    fn plan(&mut self) {
+    pub(super) fn plan(&mut self) {
         let (destinations, routes) =
             (core::mem::take(&mut self.addresses), core::mem::take(&mut self.routes));
         let readers = self.proxies.iter().map(|proxy| (&proxy.destinations, proxy.group));
         let plan = Plan { destinations, routes }.of(readers);
+        self.group_since = self.unsent;
         self.destinations = self.lists.list(&plan.destinations);
         (self.addresses, self.routes) = (plan.destinations, plan.routes);
     }
@@ -235,6 +248,7 @@ impl WriterCore {
     /// [`WriterCore::readers_changed`] after one was added that is like another, without visiting all others.
     fn reader_added(&mut self, now: Time) {
         let Some(last) = self.proxies.last() else { return };
+        self.reveals_losses &= last.is_near();
         let acknowledged = last.acknowledged.max(self.history.first().prev()).min(self.acknowledged);
         let seen_charge = self.history.charged_to(last.seen).min(self.seen_charge);
         self.limit_heartbeats();
@@ -251,6 +265,7 @@ impl WriterCore {
 
     pub(super) fn readers_changed(&mut self, now: Time) {
         self.has_reliable = self.proxies.iter().any(ReaderProxy::is_awaited);
+        self.reveals_losses = self.proxies.iter().filter(|it| it.is_awaited()).all(ReaderProxy::is_near);
         self.limit_heartbeats();
         self.silence.is_prompting = self.proxies.iter().any(|proxy| proxy.is_stalled);
         let was_waiting = self.pacing.is_waiting();

@@ -7,6 +7,7 @@ use core::time::Duration;
 use weir_wire::SequenceNumber;
 
 use super::go_back::Discards;
+use super::group_reach::GroupReach;
 use super::late_joiners::Late;
 use super::pacing::Position;
 use super::receipts::Answered;
@@ -101,6 +102,8 @@ pub(super) struct Requested {
     pub(super) answered: Option<Answered>,
     /// What it was sent while it is apart, and asked about that, as a best-effort reader.
     pub(super) apart: SentApart,
+    /// What its answers show about its multicast group.
+    pub(super) reach: GroupReach,
 }
 
 impl Idle for Requested {
@@ -123,6 +126,7 @@ impl Idle for Requested {
         history_end: SequenceNumber::ZERO,
         answered: None,
         apart: SentApart::NONE,
+        reach: GroupReach::UNKNOWN,
     };
 
     fn idle() -> &'static Self {

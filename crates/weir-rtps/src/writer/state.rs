@@ -53,6 +53,11 @@ pub struct WriterCore {
     pub(super) group_repairs: GroupRepairs,
     /// Whether any matched reader is reliable.
     pub(super) has_reliable: bool,
+    /// The first sample sent since it was last decided which groups are used.
+    pub(super) group_since: SequenceNumber,
+    /// All readers that are waited for request what they miss when a later sample arrives, and nothing is learned from
+    /// their answers: they are of this engine, and on this host.
+    pub(super) reveals_losses: bool,
     /// The addresses of all matched readers.
     pub(super) destinations: Destinations,
     /// Those of readers that are sent new samples, if others are set [apart](super::apart).
@@ -142,6 +147,8 @@ pub struct WriterCounters {
     pub samples_repaired: u64,
     /// Of these, those sent to a multicast group because several of its readers requested them.
     pub repairs_multicast: u64,
+    /// Readers that their multicast group did not reach, and that are sent everything by unicast since.
+    pub groups_unreachable: u64,
     /// Datagrams and fragments that were first sent when a reader requested them, see [`path`](crate::path).
     pub samples_withheld: u64,
     /// GAPs for removed samples.
@@ -205,6 +212,8 @@ impl WriterCore {
             places: GuidIndex::with_room(size.map_or(0, |size| size.matches)),
             group_repairs: GroupRepairs::default(),
             has_reliable: false,
+            group_since: SequenceNumber::ZERO,
+            reveals_losses: false,
             destinations: Arc::from([]),
             taking: None,
             next_apart: 0,

@@ -123,7 +123,8 @@ impl WriterCore {
         let lagging =
             |proxy: &&mut ReaderProxy| proxy.is_awaited() && proxy.is_introduced && proxy.acknowledged < last;
         for proxy in self.proxies.iter_mut().filter(lagging) {
-            if proxy.requested.samples.is_empty() {
+            // A sample that comes by unicast says nothing about the group that may not reach it.
+            if proxy.requested.samples.is_empty() && proxy.requested.reach.answers == 0 {
                 let reached = proxy.acknowledged.max(proxy.start.prev());
                 for sn in tail.iter().filter(|sn| **sn > reached) {
                     if proxy.has_room_for_sample() && proxy.accepts_request(now, (*sn, 0)) {

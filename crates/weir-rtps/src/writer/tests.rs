@@ -31,6 +31,7 @@ mod pacing;
 mod paths;
 mod pauses;
 mod presented;
+mod regular;
 mod restarts;
 mod service;
 mod sparse;

@@ -320,8 +320,8 @@ impl WriterCore {
         if self.proxies.iter().all(|proxy| proxy.is_introduced) {
             return false;
         }
-        let is_lossy = self.is_lossy(now) && self.has_spare_path();
-        self.heartbeat.sent(now, self.history.charged(), is_lossy);
+        let (is_lossy, keeps) = (self.is_lossy(now) && self.has_spare_path(), !self.routes.is_empty());
+        self.heartbeat.sent(now, self.history.charged(), is_lossy, keeps);
         let last = self.unsent.prev();
         for proxy in self.proxies.iter_mut().filter(|proxy| proxy.is_reliable && proxy.acknowledged < last) {
             proxy.is_heartbeat_due = true;
@@ -357,8 +357,8 @@ impl WriterCore {
             // The timer may have been set before the round trip was known.
             self.heartbeat.delay = self.heartbeat.delay.max(self.pacing.patience);
         }
-        let is_lossy = self.is_lossy(now) && self.has_spare_path();
-        self.heartbeat.sent(now, self.history.charged(), is_lossy);
+        let (is_lossy, keeps) = (self.is_lossy(now) && self.has_spare_path(), !self.routes.is_empty());
+        self.heartbeat.sent(now, self.history.charged(), is_lossy, keeps);
         self.ask_apart(now);
         self.excuse_all(first);
         Heartbeat {

@@ -151,3 +151,29 @@ fn several_readers_of_one_writer_and_several_writers_of_one_reader() {
         sim.run_to_the_end();
     }
 }
+
+#[test]
+fn a_lost_sample_of_a_regular_stream_is_requested_when_the_next_one_arrives() {
+    let interval = Duration::from_millis(5);
+    let link = |loss| Link::new().delay(Duration::from_micros(50)).loss(Loss::random(loss));
+    for number in [60, 61, 62, 63, 64, 65, 66, 67, 68] {
+        let mut sim = Sim::pair("regular", number, link(0.0), |setup| {
+            setup.samples = 100;
+            setup.gap = interval;
+        });
+        let (from, to) = (*sim.writers[0].address.ip(), *sim.readers[0].address.ip());
+        sim.run_until(|sim| sim.writers[0].written + 1 == number);
+        sim.run_for(Duration::from_micros(500));
+        sim.network.set_link(from, to, link(1.0));
+        sim.run_until(|sim| sim.writers[0].written == number);
+        sim.network.set_link(from, to, link(0.0));
+        sim.run_until(|sim| sim.writers[0].written == number + 1);
+        sim.run_for(Duration::from_micros(500));
+        let taken = sim.readers[0].taken(sim.writers[0].config.guid).len() as u64;
+        assert_eq!(taken, number + 1, "{sim}");
+        assert!(sim.network.counters().lost >= 1, "{sim}");
+        let heartbeats = sim.writers[0].core.counters().heartbeats_sent;
+        assert!(heartbeats <= 22, "{heartbeats} HEARTBEATs: {sim}");
+        sim.run_to_the_end();
+    }
+}

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use weir_netsim::{Event, Link, Loss};
 use weir_rtps::multicast::GroupRoute;
 use weir_rtps::qos::{History, Reliability};
+use weir_rtps::time::Time;
 
 use crate::harness::{Sim, seeds};
 use crate::profile;
@@ -148,6 +149,106 @@ fn what_many_readers_have_lost_is_repaired_by_multicast_once() {
             assert!((least..=60).contains(&multicast), "{multicast} repairs to the group: {sim}");
             assert!(repaired <= 3 * multicast, "{repaired} repairs for {readers} readers: {sim}");
         }
+    }
+}
+
+/// A writer that is not faster than its readers.
+const FAST: (u64, Duration, History) = (20_000, Duration::from_micros(20), History::KeepAll);
+
+/// A writer that waits for its readers for ever. The group does not reach some of them, the links lose nothing.
+fn unreachable(
+    name: &str,
+    (samples, gap, history): (u64, Duration, History),
+    readers: usize,
+    unreachable: core::ops::Range<usize>,
+) -> Sim {
+    let mut sim = Sim::new(name, 1, Link::new().delay(DELAY));
+    sim.add_writer(|setup| {
+        (setup.samples, setup.gap) = (samples, gap);
+        setup.config.history = history;
+    });
+    for _ in 0..readers {
+        sim.add_reader(|setup| setup.group = Some(ROUTE));
+    }
+    sim.connect_all();
+    for reader in unreachable {
+        sim.network.leave(GROUP, sim.readers[reader].address);
+    }
+    sim
+}
+
+#[test]
+fn a_group_that_reaches_nobody_is_given_up() {
+    let mut sim = unreachable("multicast-nobody", FAST, 3, 0..3);
+    sim.run_to_the_end();
+    let addresses: Vec<_> = sim.readers.iter().map(|reader| reader.address).collect();
+    assert_eq!(sim.writers[0].core.destinations()[..], addresses, "{sim}");
+    // The last one is alone in the group, which is not used for one reader.
+    assert_eq!(sim.writers[0].core.counters().groups_unreachable, 2, "{sim}");
+    // A few rounds of HEARTBEATs without answers, and then as by unicast.
+    assert!(sim.now < Time(1_000_000_000), "{sim}");
+}
+
+#[test]
+fn readers_that_a_group_does_not_reach_are_sent_samples_by_unicast() {
+    let mut sim = unreachable("multicast-some", FAST, 4, 1..3);
+    sim.run_to_the_end();
+    let counters = sim.writers[0].core.counters();
+    let expected = [GROUP, sim.readers[1].address, sim.readers[2].address];
+    assert_eq!(sim.writers[0].core.destinations()[..], expected, "{sim}");
+    assert_eq!(counters.groups_unreachable, 2, "{sim}");
+    assert!(sim.now < Time(1_000_000_000), "{sim}");
+}
+
+#[test]
+fn of_two_readers_one_that_the_group_does_not_reach_ends_its_use() {
+    let mut sim = unreachable("multicast-one", FAST, 2, 1..2);
+    sim.run_to_the_end();
+    assert_eq!(sim.writers[0].core.routes(), []);
+    assert!(sim.now < Time(1_000_000_000), "{sim}");
+}
+
+#[test]
+fn a_group_that_does_not_deliver_is_noticed_at_any_rate_and_with_any_history() {
+    let cases = [
+        (100, Duration::from_millis(100), History::KeepAll),
+        (100, Duration::from_millis(100), History::KeepLast(10)),
+        (1000, Duration::from_millis(5), History::KeepLast(10)),
+        (50_000, Duration::from_micros(20), History::KeepLast(100)),
+    ];
+    for case in cases {
+        for unreached in [0..1, 0..3] {
+            let mut sim = unreachable("multicast-noticed", case, 3, unreached);
+            sim.run_until(|sim| {
+                sim.writers[0].core.counters().groups_unreachable > 0 || sim.writers[0].is_done()
+            });
+            let (noticed_at, samples) = (sim.now, sim.writers[0].written);
+            assert!(samples <= case.0 / 2, "{samples} samples until {noticed_at:?} in {case:?}: {sim}");
+        }
+    }
+}
+
+#[test]
+fn a_group_is_kept_over_interruptions_and_losses() {
+    for seed in seeds(3) {
+        let mut sim = Sim::new("multicast-kept", seed, Link::new().delay(DELAY));
+        sim.add_writer(|setup| {
+            setup.samples = 2000;
+            setup.gap = Duration::from_micros(20);
+        });
+        for _ in 0..3 {
+            sim.add_reader(|setup| setup.group = Some(ROUTE));
+        }
+        sim.connect_all();
+        for interruption in 1..4 {
+            sim.run_for(Duration::from_millis(4));
+            set_loss(&mut sim, 0..3, 1.0);
+            sim.run_for(Duration::from_millis(20 * interruption));
+            set_loss(&mut sim, 0..3, 0.4);
+        }
+        sim.run_to_the_end();
+        assert_eq!(sim.writers[0].core.counters().groups_unreachable, 0, "{sim}");
+        assert_eq!(sim.writers[0].core.routes(), [ROUTE], "{sim}");
     }
 }
 
