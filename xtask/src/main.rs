@@ -5,6 +5,7 @@
 //! - [`fuzz`], [`instructions`], [`bench_smoke`] and [`peers`]: larger steps.
 //! - [`docs`]: the generated pages and pictures of the documentation.
 //! - [`pictures`]: screenshots for the guide.
+//! - [`aarch64`]: the tests of the libraries on another processor, by QEMU.
 //! - [`semver`]: the API of the library beside that of the last release.
 //! - [`tidy`]: the rules that no compiler checks.
 //! - [`environment`]: which tools are available, and installing them on Debian.
@@ -16,6 +17,7 @@
 
 use std::process::ExitCode;
 
+mod aarch64;
 mod bench_smoke;
 mod ci;
 mod docs;
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
             Ok(minutes) => ci::run_one("soak", |environment| steps::long_soak(environment, minutes)),
             Err(reason) => refuse(&reason),
         },
+        ["aarch64"] => ci::run_one("aarch64", aarch64::test),
         ["semver"] => ci::run_one("semver", semver::check),
         ["seeds"] => ci::run_one("seeds", steps::seeds),
         // By itself it writes what ci only compares.
@@ -115,6 +118,7 @@ fn usage() -> String {
     text +=
         "  pictures     screenshots for the guide, by Chromium, of the given build of weir; not part of ci\n";
     text += "  seeds        RTI's published scripts between network namespaces, every loop of them; not part of ci\n";
+    text += "  aarch64      the tests of the libraries on AArch64, by QEMU, and a build of weir; not part of ci\n";
     text += "  semver       the API of weir-dds, compared with its baseline by cargo-semver-checks; not part of ci\n";
     text + "\nWith CI=true a skipped instructions, tshark, interop, netns or capture step is a failure.\n"
 }

@@ -67,7 +67,8 @@ pub(crate) fn create_tun(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = from.cast_signed();
+        // Signed on x86-64, unsigned on AArch64.
+        *to = libc::c_char::from_ne_bytes([from]);
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: `fd` is open during the call (it is borrowed), and the kernel reads and writes one
