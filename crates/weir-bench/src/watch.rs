@@ -1,7 +1,8 @@
 //! What an end does to its own host while it runs, and what its engine knows of the paths to others.
 
 use serde::{Deserialize, Serialize};
-use weir_results::{DropCounters, PathFigures, ProcessFigures, Telemetry};
+use weir_dds::cdr::copy;
+use weir_results::{CopiedBytes, DropCounters, PathFigures, ProcessFigures, Telemetry};
 use weir_telemetry::{
     LossWatch, Sampler, SamplerOptions, SystemCalls, SystemCallsError, process_figures, reset_peak_memory,
 };
@@ -93,6 +94,12 @@ fn figures(system_calls: &mut Counting) -> ProcessFigures {
         send_calls: counts.and_then(|counts| counts.sends),
         receive_calls: counts.and_then(|counts| counts.receives),
         instructions: counts.and_then(|counts| counts.instructions),
+        copied: copy::counted().map(|it| CopiedBytes {
+            encode: it.encode,
+            keep: it.keep,
+            assemble: it.assemble,
+            decode: it.decode,
+        }),
         ..process_figures()
     }
 }

@@ -179,7 +179,7 @@ fn encode_as<T: DdsType>(value: &T, identifier: u16, encoding: Encoding, out: &m
     // The bytes are last because they take a call: hardly anything has to be kept across it.
     let (start, len) = encode_around_as(value, bytes.len(), identifier, encoding, out)?;
     let room = out.get_mut(start..start + bytes.len()).ok_or(CdrError::BufferTooSmall)?;
-    copy::copy(room, bytes);
+    copy::copy(copy::Stage::Encode, room, bytes);
     Ok(len)
 }
 

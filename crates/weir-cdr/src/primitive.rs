@@ -160,14 +160,14 @@ impl CdrValue for u8 {
 
     #[inline(always)]
     fn decode_into_slice(values: &mut [Self], reader: &mut CdrReader<'_>) -> Result {
-        copy::copy(values, reader.take_bytes(values.len())?);
+        copy::copy(copy::Stage::Decode, values, reader.take_bytes(values.len())?);
         Ok(())
     }
 
     #[inline(always)]
     fn decode_into_vec(values: &mut Vec<Self>, count: usize, reader: &mut CdrReader<'_>) -> Result {
         let bytes = reader.take_bytes(count)?;
-        copy::replace(values, bytes);
+        copy::replace(copy::Stage::Decode, values, bytes);
         Ok(())
     }
 

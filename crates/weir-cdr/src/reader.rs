@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::copy::{self, Stage};
 use crate::run::RunData;
 use crate::shared::SharedMemory;
 use crate::{CdrError, Encoding, Endianness, Result, Run};
@@ -141,7 +142,10 @@ impl<'a> CdrReader<'a> {
         let bytes = self.take_bytes(len)?;
         Ok(match self.shared {
             Some(memory) if !bytes.is_empty() => memory.share(bytes),
-            _ => Bytes::copy_from_slice(bytes),
+            _ => {
+                copy::count_long(Stage::Decode, len);
+                Bytes::copy_from_slice(bytes)
+            }
         })
     }
 

@@ -76,7 +76,7 @@ impl CdrValue for Bytes {
     fn encode_bulk_part(&self, at: usize, out: &mut [u8]) -> Result {
         let part = self.get(at..).unwrap_or_default();
         let len = part.len().min(out.len());
-        copy::copy(&mut out[..len], &part[..len]);
+        copy::copy(copy::Stage::Encode, &mut out[..len], &part[..len]);
         Ok(())
     }
 }

@@ -122,7 +122,7 @@ impl<'a> CdrWriter<'a> {
     /// [`CdrError::BufferTooSmall`] if there are fewer bytes left.
     #[inline(always)]
     pub fn write_bytes(&mut self, bytes: &[u8]) -> Result {
-        copy::copy(self.reserve(1, bytes.len())?, bytes);
+        copy::copy(copy::Stage::Encode, self.reserve(1, bytes.len())?, bytes);
         Ok(())
     }
 

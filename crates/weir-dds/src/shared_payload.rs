@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use weir_cdr::copy::{self, Stage};
 use weir_cdr::{Bytes, SharedMemory};
 use weir_rtps::block::Block;
 use weir_rtps::reader::RawSample;
@@ -10,7 +11,10 @@ use weir_rtps::reader::RawSample;
 pub(crate) fn payload(raw: &RawSample<'_>) -> Bytes {
     match raw.block {
         Some(block) => BlockMemory(block).share(raw.payload),
-        None => Bytes::copy_from_slice(raw.payload),
+        None => {
+            copy::count_long(Stage::Decode, raw.payload.len());
+            Bytes::copy_from_slice(raw.payload)
+        }
     }
 }
 

@@ -11,14 +11,15 @@ pub(crate) fn cost_table(group: &Group<'_>) -> String {
     if points.is_empty() {
         return String::new();
     }
-    let costs = ends_table(&points, &COLUMNS);
-    format!("\nResources of the above\n\n{costs}\n\n{NOTE}\n{}{}", discovery(group), call_table(&points))
+    let costs = ends_table(&points, &COLUMNS, |_| 1.0);
+    let (discovery, calls, copies) = (discovery(group), call_table(&points), copy_table(&points));
+    format!("\nResources of the above\n\n{costs}\n\n{NOTE}\n{discovery}{calls}{copies}")
 }
 
 /// Returns the headings and rows of the costs; `None` if none are known.
 pub(crate) fn costs(group: &Group<'_>) -> Option<(Vec<String>, Vec<Vec<String>>)> {
     let points = known(group);
-    (!points.is_empty()).then(|| ends(&points, &COLUMNS))
+    (!points.is_empty()).then(|| ends(&points, &COLUMNS, |_| 1.0))
 }
 
 fn known<'g, 'a>(group: &'g Group<'a>) -> Vec<&'g Point<'a>> {
@@ -37,17 +38,40 @@ fn call_table(points: &[&Point<'_>]) -> String {
     }
     let note = "instructions: in user space, including the harness; sends, receives: system calls that send on and receive from \
                 sockets, including those that found nothing; other: all other calls; waits: voluntary context switches";
-    let calls = ends_table(&counted, &CALLS);
+    let calls = ends_table(&counted, &CALLS, |_| 1.0);
     format!("\nInstructions, system calls and waits per sample\n\n{calls}\n\n{note}\n")
 }
 
-/// Returns the columns of both ends, medians over the repeats.
-fn ends_table(points: &[&Point<'_>], columns: &[Column]) -> String {
-    let (headings, rows) = ends(points, columns);
+/// Returns how often engines copied each byte of the samples; empty if none counted it.
+fn copy_table(points: &[&Point<'_>]) -> String {
+    let is_counted = |point: &&&Point<'_>| {
+        let is_long = point.size_bytes > COUNTED_FROM_BYTES;
+        is_long
+            && point.repeats.iter().any(|case| case.figures.publisher.is_some_and(|end| end.copied.is_some()))
+    };
+    let counted: Vec<&Point<'_>> = points.iter().filter(is_counted).copied().collect();
+    if counted.is_empty() {
+        return String::new();
+    }
+    let copies = ends_table(&counted, &COPIES, |point| point.size_bytes as f64);
+    format!("\nCopies of each byte of a sample\n\n{copies}\n\n{COPIES_NOTE}\n")
+}
+
+/// What the columns of the table of copies mean.
+const COPIES_NOTE: &str = "encode: before the sample is sent; keep: behind the send, in case it is requested again; \
+     assemble: out of the memory that receives; decode: into the application's memory. Those of the kernel are not \
+     counted: one at each end. Nor are those of samples up to 2 KiB in batches";
+
+/// Engines may leave out copies up to this length, in bytes.
+const COUNTED_FROM_BYTES: u64 = 2048;
+
+/// Returns the columns of both ends, medians over the repeats, each figure by what `per` returns.
+fn ends_table(points: &[&Point<'_>], columns: &[Column], per: Per) -> String {
+    let (headings, rows) = ends(points, columns, per);
     drawn(headings, rows, |column| column > 0)
 }
 
-fn ends(points: &[&Point<'_>], columns: &[Column]) -> (Vec<String>, Vec<Vec<String>>) {
+fn ends(points: &[&Point<'_>], columns: &[Column], per: Per) -> (Vec<String>, Vec<Vec<String>>) {
     let ends: [(&str, End); 2] = [("Pub", |case| case.figures.publisher), ("Sub", subscriber)];
     let of_ends = || ends.iter().flat_map(|end| columns.iter().map(move |column| (end, column)));
     let mut headings = ["Engine", "Size (B)"].map(str::to_owned).to_vec();
@@ -56,7 +80,7 @@ fn ends(points: &[&Point<'_>], columns: &[Column]) -> (Vec<String>, Vec<Vec<Stri
         let mut cells = vec![point.engine.clone(), point.size_bytes.to_string()];
         cells.extend(of_ends().map(|(&(_, end), &(_, decimals, figure))| {
             let spread = point.spread(|case| figure(&end(case)?));
-            spread.map_or_else(dash, |spread| format!("{:.decimals$}", spread.median))
+            spread.map_or_else(dash, |spread| format!("{:.decimals$}", spread.median / per(point)))
         }));
         cells
     };
@@ -94,6 +118,9 @@ pub(crate) const NOTE: &str = "user, sys: processor time in seconds per million 
 /// The process of an end.
 type End = fn(&Case) -> Option<ProcessFigures>;
 
+/// What the figures of a point are divided by.
+type Per = fn(&Point<'_>) -> f64;
+
 /// A column of both ends: heading, decimals, and the figure.
 type Column = (&'static str, usize, fn(&ProcessFigures) -> Option<f64>);
 
@@ -117,6 +144,13 @@ const CALLS: [Column; 5] = [
     ("waits", 4, |end| per_sample(end, end.context_switches_voluntary)),
 ];
 
+const COPIES: [Column; 4] = [
+    ("encode", 2, |end| per_sample(end, end.copied?.encode)),
+    ("keep", 2, |end| per_sample(end, end.copied?.keep)),
+    ("assemble", 2, |end| per_sample(end, end.copied?.assemble)),
+    ("decode", 2, |end| per_sample(end, end.copied?.decode)),
+];
+
 fn per_sample(end: &ProcessFigures, count: u64) -> Option<f64> {
     Some(count as f64 / end.samples.filter(|count| *count > 0)? as f64)
 }
@@ -127,7 +161,7 @@ pub(crate) fn per_million(end: &ProcessFigures, seconds: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use weir_results::{Environment, Reliability, Run, Test};
+    use weir_results::{CopiedBytes, Environment, Reliability, Run, Test};
 
     use super::*;
     use crate::group::groups;
@@ -181,5 +215,28 @@ mod tests {
             calls.lines().find(|line| line.contains("weir")).unwrap().split('|').map(str::trim).collect();
         let end = ["1500", "1.0000", "1.2500", "0.7500", "0.5000"];
         assert_eq!((&row[3..8], &row[8..13]), (&end[..], &end[..]));
+    }
+
+    #[test]
+    fn copies_are_by_byte_of_the_samples_and_only_of_long_ones() {
+        let copied = CopiedBytes { encode: 0, keep: 63_000_000, assemble: 31_500_000, decode: 126_000_000 };
+        let end = ProcessFigures { copied: Some(copied), samples: Some(1000), ..ProcessFigures::default() };
+        let of = |engine, size, end| {
+            Case::new(engine, Test::Latency, Reliability::Reliable, size).with(|it| {
+                it.figures.publisher = Some(end);
+                it.figures.subscriber = Some(end);
+            })
+        };
+        let uncounted = ProcessFigures { copied: None, ..end };
+        let cases = vec![of("weir", 63_000, end), of("weir", 1024, end), of("udp", 63_000, uncounted)];
+        let run = Run { cases, ..Run::new(Environment::default()) };
+        let table = cost_table(&groups(&run)[0]);
+        let copies = table.split("Copies of each byte").nth(1).unwrap();
+        let rows: Vec<&str> =
+            copies.lines().filter(|line| line.contains("weir") || line.contains("udp")).collect();
+        let [row] = rows[..] else { panic!("one row: {table}") };
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let end = ["0.00", "1.00", "0.50", "2.00"];
+        assert_eq!((cells[2], &cells[3..7], &cells[7..11]), ("63000", &end[..], &end[..]), "{row}");
     }
 }

@@ -30,9 +30,36 @@ pub struct ProcessFigures {
     /// Instructions in user space, as counted by the processor; `None` if not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<u64>,
+    /// Bytes of samples that the engine copied in its own code; `None` if not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied: Option<CopiedBytes>,
     /// Samples sent or received in the same time, including warm-up; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
+}
+
+/// Bytes of samples that an engine copied, by what for. Short copies may be left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopiedBytes {
+    /// To encode a value before it is sent.
+    pub encode: u64,
+    /// To keep, after it was sent, what may be requested again.
+    pub keep: u64,
+    /// To put together what was received, or to move it out of the memory that receives.
+    pub assemble: u64,
+    /// To decode a value into the application's memory.
+    pub decode: u64,
+}
+
+impl CopiedBytes {
+    fn with(self, other: Self, of: fn(u64, u64) -> u64) -> Self {
+        Self {
+            encode: of(self.encode, other.encode),
+            keep: of(self.keep, other.keep),
+            assemble: of(self.assemble, other.assemble),
+            decode: of(self.decode, other.decode),
+        }
+    }
 }
 
 impl ProcessFigures {
@@ -56,6 +83,10 @@ impl ProcessFigures {
             send_calls: counted(self.send_calls, earlier.send_calls),
             receive_calls: counted(self.receive_calls, earlier.receive_calls),
             instructions: counted(self.instructions, earlier.instructions),
+            copied: self
+                .copied
+                .zip(earlier.copied)
+                .map(|(later, before)| later.with(before, u64::saturating_sub)),
             samples: self.samples,
         }
     }
@@ -77,6 +108,11 @@ impl ProcessFigures {
             send_calls: sum(|one| one.send_calls),
             receive_calls: sum(|one| one.receive_calls),
             instructions: sum(|one| one.instructions),
+            copied: figures
+                .iter()
+                .map(|one| one.copied)
+                .reduce(|all, one| all.zip(one).map(|(all, one)| all.with(one, u64::saturating_add)))
+                .flatten(),
             samples: sum(|one| one.samples),
         }
     }
@@ -186,6 +222,7 @@ mod tests {
             context_switches_voluntary: 9,
             max_rss_kib: 12,
             system_calls: Some(9),
+            copied: Some(CopiedBytes { encode: 5, decode: 7, ..CopiedBytes::default() }),
             ..Default::default()
         };
         let used = later.since(&earlier);
@@ -194,6 +231,9 @@ mod tests {
         assert_eq!((used.max_rss_kib, used.system_calls), (12, None));
         let both = ProcessFigures::together(&[earlier, later]);
         assert_eq!((both.context_switches_voluntary, both.max_rss_kib, both.system_calls), (14, 12, None));
-        assert_eq!(ProcessFigures::together(&[later, later]).system_calls, Some(18));
+        assert_eq!((used.copied, both.copied), (None, None));
+        let twice = ProcessFigures::together(&[later, later]);
+        assert_eq!(twice.system_calls, Some(18));
+        assert_eq!(twice.since(&later).copied, later.copied);
     }
 }

@@ -70,7 +70,7 @@ pub use bootstrap::{Better, Comparison, Interval, Verdict};
 pub use breakdown::{LatencyBreakdown, Stage, StageFigures, StageTimes, Trip};
 pub use case::{Case, Conditions, Evidence, Figures, Point};
 pub use environment::{Environment, Interface};
-pub use figures::{Discovery, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers};
+pub use figures::{CopiedBytes, Discovery, LossBreakdown, ProcessFigures, ScheduleLag, SocketBuffers};
 pub use file::{RESULTS_FILE_NAME, ResultsError, ResultsWriter, is_being_written};
 pub use histogram::{Distribution, HistogramError, LatencyHistogram};
 pub use hosts::HostRecord;

@@ -144,6 +144,9 @@ struct Node {
 impl Node {
     fn open(case: &CaseSpec) -> Result<Self, EndpointError> {
         let means = Means::of(case)?;
+        if case.method.count_system_calls {
+            weir_dds::cdr::copy::start_counting();
+        }
         let mut settings = ParticipantSettings::default()
             .interface(case.place.interface.clone())
             .receive_buffer(means.socket_buffer)

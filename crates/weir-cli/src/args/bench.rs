@@ -269,7 +269,7 @@ pub(crate) struct Output {
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Show CPU time, memory, context switches and system calls (counting slows them)
+    /// Show CPU time, memory, context switches, system calls (counting slows them) and copies of samples
     #[arg(long, alias = "costs")]
     pub(crate) resources: bool,
 

@@ -39,7 +39,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "ENGINE", default_value = "udp")]
     pub(crate) relative_to: String,
 
-    /// Show CPU time, memory, context switches and system calls of both ends
+    /// Show CPU time, memory, context switches, system calls and copies of both ends
     #[arg(long, alias = "costs")]
     pub(crate) resources: bool,
 

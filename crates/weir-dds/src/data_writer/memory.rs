@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use weir_cdr::copy::{Stage, copy};
 use weir_rtps::block::Block;
 use weir_rtps::time::Time;
 use weir_rtps::writer::{Stamp, WriteRefused, WriterCore};
@@ -51,7 +52,7 @@ impl Memory {
     pub(super) fn make_front(&mut self, front: usize) {
         let mut block = Block::new(front + self.len + PADDING_MAX);
         if let Some(room) = Arc::get_mut(&mut block) {
-            room.bytes_mut()[front..front + self.len].copy_from_slice(self.bytes());
+            copy(Stage::Encode, &mut room.bytes_mut()[front..front + self.len], self.bytes());
         }
         self.start = front;
         self.block = Some(block);

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use weir_cdr::copy::{Stage, copy};
 use weir_cdr::{DdsType, Encoding};
 use weir_wire::Timestamp;
 
@@ -83,7 +84,7 @@ impl<T: DdsType> DataWriter<T> {
 /// Copies a payload to `room`, pads it, and records the padding in the encapsulation header.
 pub(super) fn copy_padded(payload: &[u8], room: &mut [u8]) -> Result<()> {
     let (value, padding) = room.split_at_mut(payload.len());
-    value.copy_from_slice(payload);
+    copy(Stage::Encode, value, payload);
     if !padding.is_empty() {
         value[3] = value[3] & !PADDING_BITS | padding.len() as u8;
         padding.fill(0);

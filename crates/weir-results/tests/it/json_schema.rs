@@ -12,10 +12,10 @@ use std::time::Duration;
 use regex_lite::Regex;
 use serde_json::Value;
 use weir_results::{
-    AgeRecorder, AgeSummary, Case, ClockRelation, Discovery, Environment, HostRecord, Interface, LatencyKind,
-    LatencyRecorder, LinkDirection, LinkFigures, LinkSeries, LossAttribution, LossBreakdown, NotMeasured,
-    PathFigures, PathReading, ProcessFigures, Reliability, ResultsWriter, Run, ScheduleLag, SocketBuffers,
-    Test, TopicGroupFigures, UdpFigures, WakeUp, Warning, WorkloadFigures, WorkloadProcess,
+    AgeRecorder, AgeSummary, Case, ClockRelation, CopiedBytes, Discovery, Environment, HostRecord, Interface,
+    LatencyKind, LatencyRecorder, LinkDirection, LinkFigures, LinkSeries, LossAttribution, LossBreakdown,
+    NotMeasured, PathFigures, PathReading, ProcessFigures, Reliability, ResultsWriter, Run, ScheduleLag,
+    SocketBuffers, Test, TopicGroupFigures, UdpFigures, WakeUp, Warning, WorkloadFigures, WorkloadProcess,
 };
 
 struct Schema(Value);
@@ -224,7 +224,11 @@ fn what_is_written_agrees_with_the_schema() {
         it.evidence.not_measured = Some(NotMeasured::Failed { reason: "no peer".to_owned() });
         it.evidence.warnings = vec![Warning::CoresShared, Warning::LostSamples { lost: 3, permitted: true }];
         it.figures.schedule_lag_us = Some(ScheduleLag { p50: 1.0, p99: 2.0, p99_9: Some(2.5), max: 3.0 });
-        it.figures.publisher = Some(ProcessFigures { instructions: Some(1), ..ProcessFigures::default() });
+        it.figures.publisher = Some(ProcessFigures {
+            instructions: Some(1),
+            copied: Some(CopiedBytes::default()),
+            ..ProcessFigures::default()
+        });
         it.figures.discovery = Some(Discovery { from_first_ms: 1.0, from_last_ms: 1.0, late_ms: 0.0 });
         it.figures.clocks = Some(ClockRelation::default());
         let mut ages = AgeRecorder::by_arrival();

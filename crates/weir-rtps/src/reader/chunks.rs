@@ -15,7 +15,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use weir_cdr::copy::copy;
+use weir_cdr::copy::{Stage, copy};
 
 use crate::block::Block;
 use crate::config;
@@ -183,7 +183,7 @@ impl Chunks {
     pub(super) fn store(&mut self, payload: &[u8]) -> ChunkRef {
         let index = self.open_for(payload.len());
         let offset = self.used;
-        copy(&mut self.open[offset..offset + payload.len()], payload);
+        copy(Stage::Assemble, &mut self.open[offset..offset + payload.len()], payload);
         self.used += payload.len();
         self.take_up(index, payload.len());
         if payload.len() > SHORT_MAX {

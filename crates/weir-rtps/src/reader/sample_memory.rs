@@ -7,6 +7,8 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use weir_cdr::copy::{Stage, count};
+
 use crate::block::Block;
 use crate::config;
 
@@ -43,6 +45,7 @@ impl SampleMemory {
     /// Copies bytes to offset `start`, within the [room](Self::room).
     #[inline]
     pub(super) fn write(&mut self, start: usize, from: &[u8]) {
+        count(Stage::Assemble, from.len());
         match self {
             Self::Recycled(block) => {
                 let block = Arc::get_mut(block).map_or(&mut [][..], Block::bytes_mut);

@@ -6,6 +6,8 @@
 //! HEARTBEATs, because it runs only if none of these is pending. A sample that no reader can
 //! request again does not enter the history.
 
+use weir_cdr::copy::{Stage, copy};
+
 use super::compose;
 use super::settings::Stamp;
 use super::state::WriterCore;
@@ -89,7 +91,7 @@ impl WriterCore {
         let datagram = if is_kept { self.history.filled(len) } else { self.unkept.reserve(len) };
         send(DirectDatagram::new(datagram, bulk, bulk_at));
         if is_kept && !bulk.is_empty() {
-            self.history.reserved(len)[bulk_at..][..bulk.len()].copy_from_slice(bulk);
+            copy(Stage::Keep, &mut self.history.reserved(len)[bulk_at..][..bulk.len()], bulk);
         }
         self.pacing.unrecorded += on_the_wire(len as u64);
         self.burst.note(now, quick_writes);
