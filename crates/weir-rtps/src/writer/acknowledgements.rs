@@ -64,7 +64,9 @@ impl WriterCore {
             self.note_path(now, index, asked, usize::MAX);
             self.counters.readers_restarted += u64::from(is_anew);
             self.counters.readers_resumed += u64::from(is_back);
-            self.judge_group(now, index, acknack, before.1, false);
+            if !self.routes.is_empty() {
+                self.judge_group(now, index, acknack, before.1, false);
+            }
             if is_back {
                 self.readers_changed(now);
             } else if is_anew {

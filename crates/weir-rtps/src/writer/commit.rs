@@ -241,13 +241,21 @@ impl WriterCore {
     #[inline]
     pub(super) fn note_unacknowledged(&mut self, now: Time) {
         if self.heartbeat.next_at.is_none() && self.has_reliable {
-            self.heartbeat.delay = self.heartbeat_delay(now);
-            // Readers that answer slowly are asked no sooner than they can answer.
-            let may_ride = self.config.answer_time.is_zero();
-            let may_wait = may_ride && self.may_wait(now);
-            self.heartbeat.begin(now, self.history.last(), may_ride, may_wait);
+            self.begin_heartbeat(now);
         }
         self.heartbeat.written_at = now;
+    }
+
+    /// Starts the HEARTBEAT timer. Not inlined: of a stream, few samples come here.
+    #[inline(never)]
+    fn begin_heartbeat(&mut self, now: Time) {
+        self.heartbeat.delay = self.heartbeat_delay(now);
+        // Readers that answer slowly are asked no sooner than they can answer.
+        let may_ride = self.config.answer_time.is_zero();
+        let last = self.history.last();
+        let wait = self.heartbeat.regular_wait(now, last);
+        let wait = wait.filter(|_| may_ride && self.may_wait(now));
+        self.heartbeat.begin(now, last, may_ride, wait);
     }
 
     /// Returns whether acknowledgements may come late: readers reveal losses themselves, and what is unacknowledged

@@ -71,6 +71,7 @@ impl WriterCore {
 
     /// Learns from a reader's ACKNACK whether its group reaches it, and leaves the group if not. `seen`: the last
     /// sample that it had reached before. `is_more`: it continues the one before.
+    #[inline(never)]
     pub(super) fn judge_group(
         &mut self,
         now: Time,
@@ -79,11 +80,14 @@ impl WriterCore {
         seen: SequenceNumber,
         is_more: bool,
     ) {
-        if !self.is_in_group(index) {
+        let proxy = &self.proxies[index];
+        let reach = &proxy.requested.reach;
+        // The common case: it misses nothing, and has not before.
+        let is_well = acknack.state.is_empty() && reach.answers == 0;
+        if proxy.group.is_none() || is_well || !self.is_in_group(index) {
             return;
         }
-        let proxy = &self.proxies[index];
-        let reach = proxy.requested.reach;
+        let reach = *reach;
         let from = if is_more { reach.before } else { reach.from };
         let from = from.max(seen.next()).max(proxy.start).max(self.group_since);
         let last = proxy.seen;

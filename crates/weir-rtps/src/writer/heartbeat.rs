@@ -1,10 +1,12 @@
 //! When a writer sends HEARTBEATs.
 
 use alloc::collections::VecDeque;
+use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use weir_wire::SequenceNumber;
 
+use super::burst::nanos;
 use crate::config;
 use crate::time::Time;
 
@@ -60,34 +62,46 @@ pub(super) struct Heartbeat {
 /// ones only.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// The mean time between two samples when the timer was last started.
-    interval: Duration,
+    /// The mean time between two samples when the timer was last started, nanoseconds.
+    interval: u64,
     /// How often in a row it was as the time before.
     regular: u8,
 }
 
 impl Pace {
-    /// Records the samples since the timer was last started. `gap`: the time since the last of them; after a burst, it
-    /// is longer than the mean.
-    fn note(&mut self, samples: i64, elapsed: Duration, gap: Duration) {
-        let Some(count) = u32::try_from(samples).ok().filter(|count| *count > 0) else {
+    /// Records the samples since the timer was last started. `gap`: the time since the last of them, nanoseconds; after
+    /// a burst, it is longer than the mean. Always inlined: mostly the gap decides.
+    #[inline(always)]
+    fn note(&mut self, gap: u64, since_begun: impl FnOnce() -> Option<(i64, u64)>) {
+        if !GAPS_NS.contains(&gap) {
             self.regular = 0;
-            return;
-        };
-        let before = core::mem::replace(&mut self.interval, elapsed / count);
-        let interval = self.interval;
-        let is_similar = |other: Duration| interval.abs_diff(other) <= interval / 2;
-        let is_regular =
-            config::REGULAR_INTERVALS.contains(&interval) && is_similar(before) && is_similar(gap);
+        } else if let Some((samples, elapsed)) = since_begun() {
+            self.note_mean(gap, samples, elapsed);
+        }
+    }
+
+    #[inline(never)]
+    fn note_mean(&mut self, gap: u64, samples: i64, elapsed: u64) {
+        let interval = elapsed / samples.max(1).cast_unsigned();
+        let before = core::mem::replace(&mut self.interval, interval);
+        let is_similar = |other: u64| interval.abs_diff(other) <= interval / 2;
+        let is_regular = INTERVALS_NS.contains(&interval) && is_similar(before) && is_similar(gap);
         self.regular = if is_regular { self.regular.saturating_add(1) } else { 0 };
     }
 
-    /// Returns how long a HEARTBEAT waits for more of regular samples; `None`: they are not regular.
+    /// Returns for how long a HEARTBEAT waits for more samples; `None`: they are not regular.
+    #[inline]
     fn wait(&self) -> Option<Duration> {
-        let is_regular = self.regular >= config::REGULAR_MIN;
-        is_regular.then(|| (self.interval * config::REGULAR_SAMPLES).min(config::HEARTBEAT_DELAY_REGULAR_MAX))
+        let time = || Duration::from_nanos(self.interval.saturating_mul(config::REGULAR_SAMPLES.into()));
+        (self.regular >= config::REGULAR_MIN).then(|| time().min(config::HEARTBEAT_DELAY_REGULAR_MAX))
     }
 }
+
+/// [`config::REGULAR_INTERVALS`] in nanoseconds.
+const INTERVALS_NS: RangeInclusive<u64> =
+    nanos(*config::REGULAR_INTERVALS.start())..=nanos(*config::REGULAR_INTERVALS.end());
+/// The times between two such samples, which may differ from the mean by half of it.
+const GAPS_NS: RangeInclusive<u64> = *INTERVALS_NS.start() / 2..=*INTERVALS_NS.end() / 2 * 3;
 
 impl Heartbeat {
     /// Records a HEARTBEAT to all readers that announces everything sent, `charged` bytes in total.
@@ -106,21 +120,28 @@ impl Heartbeat {
     ///
     /// The HEARTBEAT of a sparse sample rides with it: some milliseconds later, it would wake both ends once more. A
     /// sample is sparse if it and the one before each followed a single sample, after a pause. The first sample of a
-    /// burst is not: the burst needs one HEARTBEAT at its end. `may_ride`: HEARTBEATs may ride at all. `may_wait`:
-    /// readers that miss a sample request it when they receive a later one.
-    pub(super) fn begin(&mut self, now: Time, sn: SequenceNumber, may_ride: bool, may_wait: bool) {
-        if let Some((last, at)) = self.begun {
-            self.pace.note(sn.0 - last.0, now.since(at), now.since(self.written_at));
-        }
-        let wait = self.pace.wait().filter(|_| may_wait);
-        self.next_at = Some((now + wait.unwrap_or_default().max(self.delay)).min(self.latest));
-        if wait.is_some() {
+    /// burst is not: the burst needs one HEARTBEAT at its end. `may_ride`: HEARTBEATs may ride at all. `wait`: regular
+    /// samples follow, for so long.
+    pub(super) fn begin(&mut self, now: Time, sn: SequenceNumber, may_ride: bool, wait: Option<Duration>) {
+        if let Some(wait) = wait {
+            self.next_at = Some((now + wait.max(self.delay)).min(self.latest));
             (self.begun, self.rides, self.was_sparse) = (Some((sn, now)), false, false);
             return;
         }
+        self.next_at = Some(now + self.delay);
         let is_sparse = may_ride && self.is_apart(now, sn);
         self.rides = is_sparse && self.was_sparse;
         (self.begun, self.was_sparse) = (Some((sn, now)), is_sparse);
+    }
+
+    /// Returns for how long the HEARTBEAT for sample `sn` can wait, if samples were regular until now. Call this once
+    /// before [`Heartbeat::begin`].
+    #[inline]
+    pub(super) fn regular_wait(&mut self, now: Time, sn: SequenceNumber) -> Option<Duration> {
+        let begun = self.begun;
+        let since_begun = || begun.map(|(last, at)| (sn.0 - last.0, now.nanos_since(at)));
+        self.pace.note(now.nanos_since(self.written_at), since_begun);
+        self.pace.wait()
     }
 
     /// Puts the timer off until the open batch has left, which happens at `batch_at` at the latest.

@@ -173,7 +173,8 @@ fn a_lost_sample_of_a_regular_stream_is_requested_when_the_next_one_arrives() {
         assert_eq!(taken, number + 1, "{sim}");
         assert!(sim.network.counters().lost >= 1, "{sim}");
         let heartbeats = sim.writers[0].core.counters().heartbeats_sent;
-        assert!(heartbeats <= 22, "{heartbeats} HEARTBEATs: {sim}");
+        // With limits, writes may wait for room, and are asked about soon.
+        assert!(heartbeats <= 22 || profile::IS_SMALL, "{heartbeats} HEARTBEATs: {sim}");
         sim.run_to_the_end();
     }
 }
