@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_to_addresses_that_nobody_has_named_are_bounded() {
+    fn answers_to_addresses_that_were_not_named_are_bounded() {
         let now = Time(1);
         let (own, source) = (GuidPrefix([1; 12]), GuidPrefix([2; 12]));
         let table = crate::limits::Limits::SMALL;

@@ -178,8 +178,8 @@ fn unreachable(
 }
 
 #[test]
-fn a_group_that_reaches_nobody_is_given_up() {
-    let mut sim = unreachable("multicast-nobody", FAST, 3, 0..3);
+fn a_group_that_reaches_no_reader_is_given_up() {
+    let mut sim = unreachable("multicast-none", FAST, 3, 0..3);
     sim.run_to_the_end();
     let addresses: Vec<_> = sim.readers.iter().map(|reader| reader.address).collect();
     assert_eq!(sim.writers[0].core.destinations()[..], addresses, "{sim}");

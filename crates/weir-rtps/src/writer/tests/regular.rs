@@ -77,15 +77,19 @@ fn single_samples_with_long_pauses_are_asked_about_one_by_one() {
     assert_eq!(asked.len(), 40, "{asked:?}");
 }
 
-#[test]
-fn the_end_of_each_burst_is_asked_about_at_once() {
-    let interval = Duration::from_millis(50);
-    let asked = write_bursts(&mut writer(), 40, 10, interval);
-    assert_eq!(asked.len(), 40, "{asked:?}");
+/// Asserts that each of forty bursts has one HEARTBEAT, soon after its end.
+fn check_bursts(samples: usize, interval: Duration) {
+    let asked = write_bursts(&mut writer(), 40, samples, interval);
+    assert_eq!(asked.len(), 40, "{samples} each {interval:?}: {asked:?}");
     for (at, burst) in asked.iter().zip(1..) {
         let after = at.saturating_sub(interval * burst);
-        assert!(after <= config::HEARTBEAT_DELAY_MIN, "burst {burst}: after {after:?}");
+        assert!(after <= config::HEARTBEAT_DELAY_MIN, "burst {burst} of {samples}: after {after:?}");
     }
+}
+
+#[test]
+fn the_end_of_each_burst_is_asked_about_at_once() {
+    check_bursts(10, Duration::from_millis(50));
 }
 
 #[test]
@@ -117,13 +121,7 @@ fn readers_on_other_hosts_are_asked_as_before() {
 #[test]
 fn short_bursts_are_not_regular_samples() {
     for (samples, interval) in [(2, 40), (2, 10), (3, 20), (3, 60), (4, 20)] {
-        let interval = Duration::from_millis(interval);
-        let asked = write_bursts(&mut writer(), 40, samples, interval);
-        assert_eq!(asked.len(), 40, "{samples} each {interval:?}: {asked:?}");
-        for (at, burst) in asked.iter().zip(1..) {
-            let after = at.saturating_sub(interval * burst);
-            assert!(after <= config::HEARTBEAT_DELAY_MIN, "burst {burst} of {samples}: after {after:?}");
-        }
+        check_bursts(samples, Duration::from_millis(interval));
     }
 }
 
