@@ -51,6 +51,7 @@ mod memberships;
 mod network;
 pub(crate) mod observers;
 mod outlet;
+mod parking;
 pub(crate) mod paths;
 pub(crate) mod policies;
 pub(crate) mod polling;

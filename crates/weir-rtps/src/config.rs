@@ -306,7 +306,7 @@ pub const GATHERING_TIME_MAX: Duration = Duration::from_millis(20);
 pub const CALM_AFTER: Duration = Duration::from_secs(5);
 /// At rest, announcements to the multicast group gather for this time, which a new participant may wait for its
 /// answers. What is sent to a participant itself does not gather...
-pub const CALM_PAUSE: Duration = Duration::from_millis(200);
+pub const CALM_PAUSE: Duration = Duration::from_millis(350);
 /// ... and they gather for no more than this share of the shortest lease, which begins anew when they are handled.
 pub const CALM_SHARE: u32 = 16;
 /// Maximum number of preemptive ACKNACKs. After that, the builtin endpoints send one for each

@@ -9,7 +9,7 @@
 //! - On one processor, a waiting process does not starve its own receiver.
 //!
 //! The background thread takes over again when no application thread has received for a
-//! millisecond.
+//! millisecond, or some more after a pause.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -26,6 +26,7 @@ use weir_udp::{Outgoing, RecvBatch, Stamp, UdpSocket, Wait, Waker};
 
 use super::endpoints::{ReaderEndpoint, WriterEndpoint};
 use super::groups::{GROUPS_MAX, Groups, Sockets};
+use super::parking::Parking;
 use super::receive_counters::{DriverCounters, PublishedCounters, ReceiveCounters};
 use super::received_blocks::ReceivedBlocks;
 use super::routes::Table;
@@ -55,6 +56,9 @@ const GROUP_TURNS: u32 = 8;
 /// How long the background thread sleeps at a time while a waiting application thread receives
 /// nothing.
 const IDLE_CHECK: Duration = Duration::from_millis(5);
+/// When a waiting application thread has received nothing for so long, the background thread no longer looks whether
+/// it still waits: that thread wakes it, which costs it some microseconds for each sample of a slow stream.
+const LOOK_UNTIL: Duration = Duration::from_millis(20);
 /// How often a closing thread wakes the thread that receives.
 const CLOSE_TICK: Duration = Duration::from_millis(5);
 /// How soon a thread that waits for the role kicks again, if the socket had no room for a kick.
@@ -84,9 +88,8 @@ pub(crate) struct Channel {
     application_at: AtomicU64,
     /// The background thread is in a receive call, or about to make one.
     is_background_receiving: AtomicBool,
-    /// The background thread sleeps with this while application threads receive.
-    parked: Mutex<()>,
-    unpark: Condvar,
+    /// The background thread sleeps here while application threads receive.
+    parking: Parking,
     pub(super) counters: PublishedCounters,
     /// The address at which this socket receives what it sends to itself.
     own_address: std::net::SocketAddrV4,
@@ -182,7 +185,9 @@ pub(super) struct Waiting<'a>(&'a Channel);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+        if self.0.waiting.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.parking.leave();
+        }
         // Another waiting thread may have slept while this one held the role.
         self.0.announce_progress();
     }
@@ -234,8 +239,7 @@ impl Channel {
             waiting: AtomicU32::new(0),
             application_at: AtomicU64::new(0),
             is_background_receiving: AtomicBool::new(false),
-            parked: Mutex::new(()),
-            unpark: Condvar::new(),
+            parking: Parking::default(),
             counters: PublishedCounters::default(),
             own_address,
             message: AtomicUsize::new(0),
@@ -264,7 +268,7 @@ impl Channel {
             waker.wake();
             return true;
         }
-        self.unpark.notify_all();
+        self.parking.kick();
         self.socket.send_now(&[], self.own_address).is_ok()
     }
 
@@ -539,10 +543,15 @@ impl Channel {
         if !self.is_application_receiving(now) {
             return false;
         }
-        let last = Time(self.application_at.load(Ordering::Relaxed));
-        let is_idle = now.since(last) > IDLE_CHECK;
-        let mut parked = self.parked.lock();
-        self.unpark.wait_for(&mut parked, if is_idle { IDLE_CHECK } else { TAKE_OVER_AFTER });
+        let quiet = now.since(Time(self.application_at.load(Ordering::Relaxed)));
+        if quiet > LOOK_UNTIL {
+            let is_waiting = || self.waiting.load(Ordering::SeqCst) > 0;
+            if self.parking.sleep_until_leave(BACKGROUND_TIMEOUT, is_waiting) {
+                return true;
+            }
+        }
+        // Most threads wait again soon. One that does so with a short timeout wakes this thread no more often.
+        self.parking.sleep(if quiet > IDLE_CHECK { IDLE_CHECK } else { TAKE_OVER_AFTER });
         true
     }
 
