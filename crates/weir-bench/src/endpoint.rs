@@ -121,6 +121,8 @@ pub struct Capabilities {
     pub breakdown: bool,
     /// The largest sample, bytes as in `--sizes`.
     pub size_bytes_max: usize,
+    /// The same in workloads.
+    pub workload_bytes_max: usize,
 }
 
 impl Capabilities {
@@ -138,6 +140,7 @@ impl Capabilities {
         spinning: true,
         breakdown: true,
         size_bytes_max: CaseSpec::SIZE_BYTES_MAX,
+        workload_bytes_max: CaseSpec::SIZE_BYTES_MAX,
     };
 
     /// What two engines can do together.
@@ -156,6 +159,7 @@ impl Capabilities {
             spinning: self.spinning && other.spinning,
             breakdown: self.breakdown && other.breakdown,
             size_bytes_max: self.size_bytes_max.min(other.size_bytes_max),
+            workload_bytes_max: self.workload_bytes_max.min(other.workload_bytes_max),
         }
     }
 }

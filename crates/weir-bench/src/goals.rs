@@ -116,7 +116,7 @@ fn plan_of(name: &str, path: Option<&PathSpec>, options: &GoalsOptions) -> Resul
             Ok(in_turns(plan::plan(&together)?, plan::plan(&late)?))
         }
         "robot" => plan::plan(&PlanOptions {
-            engines: built(&PEERS_AND_OURS),
+            engines: built(&[&["udp"], &PEERS_AND_OURS[..]].concat()),
             workloads: vec![options.robot.clone()],
             // Slow topics need longer than streams.
             duration: base.duration * 40,
@@ -307,7 +307,9 @@ mod tests {
     #[test]
     fn a_robot_runs_long_enough_for_slow_topics() {
         let plan = find("robot").plan;
-        assert_eq!(plan.steps.len(), 6);
+        assert_eq!(plan.steps.len(), 2 * 6);
+        let engines: Vec<&str> = plan.steps[..2].iter().map(|step| step.case.engine.as_str()).collect();
+        assert_eq!(engines, ["udp", "weir"]);
         let case = &plan.steps[0].case;
         assert_eq!((case.test, case.workload.as_ref().unwrap().name.as_str()), (Test::Workload, "robot"));
         assert_eq!(case.duration, Duration::from_secs(10));

@@ -64,6 +64,7 @@ impl Engine for Peer {
             spinning: can.spinning,
             breakdown: false,
             size_bytes_max: can.size_bytes_max.min(CaseSpec::SIZE_BYTES_MAX),
+            workload_bytes_max: can.size_bytes_max.min(CaseSpec::SIZE_BYTES_MAX),
         }
     }
 

@@ -4,12 +4,14 @@
 //! does not batch, so every ratio divides by it. `udp-gso` sends the same datagrams, up to 64 per
 //! call (`UDP_SEGMENT`), and receives them coalesced (`UDP_GRO`): the best that the kernel can do.
 //! Its samples wait until a call is full, so it measures throughput only. On loopback such a send
-//! is never segmented: a full receive buffer drops all of its datagrams at once.
+//! is never segmented: a full receive buffer drops all of its datagrams at once. In workloads, `udp` sends samples that
+//! fit no datagram as several.
 //!
 //! `udp-fresh` makes the calls of `udp`, each from and into other memory: parts of a ring that the
 //! caches do not hold. `udp` sends one buffer that stays in the cache. An engine that keeps samples
 //! in a history cannot, so large samples are compared with `udp-fresh`.
 
+mod pieces;
 mod timestamps;
 mod workload;
 

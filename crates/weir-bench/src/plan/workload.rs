@@ -75,7 +75,7 @@ fn step(options: &PlanOptions, workload: &Workload, engine: &dyn Engine, repeat:
         workload: Some(as_carried(workload, engine.capabilities().reliability)),
         ..CaseSpec::new(engine.name(), Test::Workload)
     };
-    let max = engine.capabilities().size_bytes_max;
+    let max = engine.capabilities().workload_bytes_max;
     let action = if workload.size_bytes_max() > max {
         Action::NotSupported(format!("{} carries at most {max} bytes", case.engine))
     } else {

@@ -82,16 +82,16 @@ fn a_small_workload_is_measured_with_each_engine_and_printed_in_every_form() {
 }
 
 #[test]
-fn samples_that_fit_no_datagram_are_not_supported_by_udp() {
+fn udp_sends_samples_that_fit_no_datagram_as_several() {
     let scene = Scene::new();
     std::fs::write(scene.path("large.toml"), SMALL.replace("\"8k\"", "\"1M\"")).unwrap();
-    let words =
-        "bench --workload large.toml --engines udp,weir --duration 50ms --output results --format json";
+    let words = "bench --workload large.toml --engines udp --duration 300ms --warmup 100ms --output results --format \
+                 json";
     let document = scene.weir(words).expect_code(0).json();
-    let reason = |case: usize| document["cases"][case]["not_measured"]["reason"].as_str().unwrap().to_owned();
-    assert!(reason(0).contains("udp carries at most 65507 bytes"), "{document}");
-    let alone = scene.weir(&words.replace("udp,weir", "udp")).expect_code(2).stderr;
-    assert!(alone.contains("nothing of this can be measured: udp carries at most 65507 bytes"), "{alone}");
+    let group = &document["cases"][0]["workload"]["groups"][1];
+    assert_eq!(group["size_bytes"], 1 << 20, "{document}");
+    // A host that stops its processes for long loses many, but something arrives.
+    assert!(group["received"].as_u64() > Some(0), "{document}");
 }
 
 #[test]

@@ -242,6 +242,8 @@ fn robot(goals: &mut Vec<Goal>) {
         let goal = Goal::new(format!("robot workload, {what}"), Limit::AtMost(times), figure, of(&[OURS]));
         goals.push(goal.against(BEST_PEER, of(&PEERS)));
     }
+    let measure = "robot workload, processor time of all processes".to_owned();
+    goals.push(Goal::new(measure, Limit::Any, WORKLOAD_CPU, of(&[OURS])).against("raw UDP", of(&[UDP])));
 }
 
 fn under_loss(goals: &mut Vec<Goal>) {

@@ -12,10 +12,11 @@ use weir_baseline::{receive_one, send};
 use weir_results::{Reliability, WaitStrategy};
 use weir_udp::{SocketOptions, UdpSocket};
 
+use super::pieces::{Arrivals, Datagrams};
 use super::{environment, failed};
 use crate::case::CaseSpec;
 use crate::endpoint::{EndpointError, OnArrival, TopicReader, TopicSetup, TopicWriter, WorkloadNode};
-use crate::payload::{self, HEADER_BYTES, SampleHeader};
+use crate::payload::{self, ReceivedSample, SampleHeader};
 
 pub(super) struct UdpNode {
     shared: Arc<Shared>,
@@ -27,8 +28,16 @@ struct Shared {
     socket: UdpSocket,
     /// Where all nodes are; empty until that is known.
     nodes: Mutex<Vec<SocketAddr>>,
-    readers: RwLock<Vec<(Range<usize>, OnArrival)>>,
+    readers: RwLock<Vec<NodeReader>>,
     is_over: AtomicBool,
+}
+
+struct NodeReader {
+    /// The numbers of its writers.
+    writers: Range<usize>,
+    /// Of samples that come in pieces.
+    arrivals: Option<Mutex<Arrivals>>,
+    on_sample: OnArrival,
 }
 
 impl UdpNode {
@@ -51,14 +60,9 @@ impl UdpNode {
 
 impl WorkloadNode for UdpNode {
     fn open_writer(&mut self, topic: &TopicSetup) -> Result<Box<dyn TopicWriter>, EndpointError> {
-        if topic.size_bytes > weir_baseline::DATAGRAM_BYTES_MAX {
-            let what = format!("samples of {} bytes: each is one datagram", topic.size_bytes);
-            return Err(EndpointError::not_supported("udp", &what));
-        }
-        let mut sample = vec![0; topic.size_bytes];
-        payload::fill(0, &mut sample[HEADER_BYTES..]);
+        let datagrams = Datagrams::new(topic.size_bytes);
         let shared = Arc::clone(&self.shared);
-        Ok(Box::new(Writer { shared, sample, nodes: topic.readers.clone(), readers: Vec::new() }))
+        Ok(Box::new(Writer { shared, datagrams, nodes: topic.readers.clone(), readers: Vec::new() }))
     }
 
     fn open_reader(
@@ -67,7 +71,9 @@ impl WorkloadNode for UdpNode {
         on_sample: OnArrival,
     ) -> Result<Box<dyn TopicReader>, EndpointError> {
         debug_assert!(topic.reliability != Reliability::None);
-        self.shared.readers.write().push((topic.writers.clone(), on_sample));
+        let is_in_pieces = topic.size_bytes > weir_baseline::DATAGRAM_BYTES_MAX;
+        let arrivals = is_in_pieces.then(|| Mutex::new(Arrivals::new(topic.writers.clone())));
+        self.shared.readers.write().push(NodeReader { writers: topic.writers.clone(), arrivals, on_sample });
         if self.thread.is_none() {
             let shared = Arc::clone(&self.shared);
             let thread = thread::Builder::new().name("receive".to_owned()).spawn(move || shared.receive());
@@ -108,19 +114,28 @@ impl Shared {
             else {
                 return;
             };
-            let header = received.and_then(|length| Some(payload::read(buffer.get(..length)?)?.header));
-            let Some(header) = header else { continue };
-            let Ok(writer) = usize::try_from(header.entity_id) else { continue };
+            let received = received.and_then(|length| payload::read(buffer.get(..length)?));
+            let Some(received) = received else { continue };
+            let Ok(writer) = usize::try_from(received.header.entity_id) else { continue };
             let readers = self.readers.read();
-            let of_writer = readers.iter().filter(|(writers, _)| writers.contains(&writer));
-            of_writer.for_each(|(_, on_sample)| on_sample(&header));
+            readers.iter().filter(|it| it.writers.contains(&writer)).for_each(|it| it.take(&received));
+        }
+    }
+}
+
+impl NodeReader {
+    /// Passes a sample on that has arrived whole.
+    fn take(&self, received: &ReceivedSample<'_>) {
+        let ReceivedSample { header, payload } = received;
+        if self.arrivals.as_ref().is_none_or(|arrivals| arrivals.lock().take(header, payload)) {
+            (self.on_sample)(header);
         }
     }
 }
 
 struct Writer {
     shared: Arc<Shared>,
-    sample: Vec<u8>,
+    datagrams: Datagrams,
     /// The nodes with readers.
     nodes: Vec<usize>,
     /// Their addresses, from the first write on.
@@ -133,11 +148,13 @@ impl TopicWriter for Writer {
             let nodes = self.shared.nodes.lock();
             self.readers = self.nodes.iter().filter_map(|node| nodes.get(*node).copied()).collect();
         }
-        payload::write_header(&mut self.sample, header);
+        self.datagrams.write_header(header);
         for &reader in &self.readers {
-            // What the system refuses is lost.
-            send(&self.shared.socket, Some(reader), &self.sample)
-                .map_err(|error| failed("sending", &error))?;
+            for datagram in self.datagrams.iter() {
+                // What the system refuses is lost.
+                send(&self.shared.socket, Some(reader), datagram)
+                    .map_err(|error| failed("sending", &error))?;
+            }
         }
         Ok(true)
     }
