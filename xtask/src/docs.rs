@@ -311,7 +311,13 @@ const PAGES: &[Page] = &[
         parts: &[Part {
             title: "",
             results: "targets.jsonl",
-            tables: &["targets", "--from", RESULTS, "docs/performance/results/targets-domain.json"],
+            tables: &[
+                "targets",
+                "--from",
+                RESULTS,
+                "docs/performance/results/targets-robot.jsonl",
+                "docs/performance/results/targets-domain.json",
+            ],
             plots: &[],
         }],
     },

@@ -44,7 +44,14 @@ pub(super) fn all(
         let folder = scratch.join(name);
         run(&weir, options, &folder)?;
         let text = read(&folder.join("results.jsonl"))?;
-        write_file(&results.join(name), &redacted(&text, options)?)?;
+        let text = redacted(&text, options)?;
+        if *options == "targets" {
+            let [others, robot] = by_robot(&text)?;
+            write_file(&results.join(name), &others)?;
+            write_file(&results.join(ROBOT), &robot)?;
+        } else {
+            write_file(&results.join(name), &text)?;
+        }
     }
     for (name, options) in PRINTED.iter().filter(|(name, _)| is_wanted(stem(name))) {
         println!("weir {options}");
@@ -141,6 +148,27 @@ fn redacted(text: &str, options: &str) -> Result<String, String> {
     }
     Ok(lines)
 }
+
+/// Divides results of the targets: the series `robot`, whose cases have a distribution of ages for each kind of topics,
+/// is apart, since no file may be larger than a megabyte. Settings that no page shows are left out.
+fn by_robot(text: &str) -> Result<[String; 2], String> {
+    let mut parts = [String::new(), String::new()];
+    for line in text.lines() {
+        let mut value: Value = serde_json::from_str(line).map_err(|error| format!("{error}: {line}\n"))?;
+        let Some(settings) = value.get_mut("settings").and_then(Value::as_object_mut) else {
+            parts.iter_mut().for_each(|part| *part += &format!("{line}\n"));
+            continue;
+        };
+        settings.retain(|name, _| !UNUSED_SETTINGS.contains(&name.as_str()));
+        let is_robot = settings.get("series").is_some_and(|series| series == "robot");
+        parts[usize::from(is_robot)] += &format!("{value}\n");
+    }
+    Ok(parts)
+}
+
+/// The second part of the results of the targets.
+const ROBOT: &str = "targets-robot.jsonl";
+const UNUSED_SETTINGS: &[&str] = &["cpus", "domain", "interface", "system_calls", "verify"];
 
 /// Whether a case over a link is drawn over time: a stream alone, of the size that `weir report --plot links` draws,
 /// and its first repeat.
@@ -328,6 +356,17 @@ mod tests {
             "{\"engine\":\"udp\"}\n"
         );
         assert!(redacted("no JSON\n", "bench").is_err());
+    }
+
+    #[test]
+    fn the_robot_is_apart_from_the_other_targets() {
+        let text = "{\"environment\":{}}\n{\"settings\":{\"cpus\":\"1\",\"series\":\"robot\"}}\n\
+                    {\"settings\":{\"engine.threads\":\"yes\",\"series\":\"large\",\"verify\":\"false\"}}\n";
+        let [others, robot] = by_robot(text).unwrap();
+        let head = "{\"environment\":{}}\n";
+        assert_eq!(robot, format!("{head}{{\"settings\":{{\"series\":\"robot\"}}}}\n"));
+        let settings = "{\"engine.threads\":\"yes\",\"series\":\"large\"}";
+        assert_eq!(others, format!("{head}{{\"settings\":{settings}}}\n"));
     }
 
     #[test]
